@@ -30,11 +30,12 @@ import winnow
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.frontends import server_process
+from winnow.search.answer.shorten import measured_as
 from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents, short_list
 from winnow.tools.correction import corrected
 from winnow.tools.registry import BUDGET, Tool
-from winnow.types import Progress, Result
+from winnow.types import Answer, Progress, Result
 from winnow.workspace import EngineWorkspace, Lifetime
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ Searches the current code of one workspace. Start with `search`; then `read` the
 _INSTEAD = (
     ("see `tree` or `glob`", "pass it to `search` or `grep`"),
     ("find_symbol or grep", "`search` or `grep`"),
+    ("pass `path` and `line` of a use", "pass the place of a use as `name`, such as 'src/a.py:12'"),
+    ("pass `path` and `line` for", "pass a place as `name`, such as 'src/a.py:12', for"),
 )
 
 Context = ServerRequestContext[Any, Any]
@@ -215,6 +218,9 @@ class _Session:
                 is_error=True,
                 _meta={"winnow/error": error.data},
             )
+        if isinstance(result, Answer) and not self.all_tools:
+            warnings = [_for_short_list(warning) for warning in result.warnings]
+            result = msgspec.structs.replace(result, warnings=warnings)
         return types.CallToolResult(
             content=[types.TextContent(text=tool.plain(result))],
             structured_content=msgspec.to_builtins(result) if self.structured else None,
@@ -222,9 +228,11 @@ class _Session:
 
     async def _call(self, context: Context, tool: Tool[Any, Any], raw: object) -> Result:
         """Call a tool. Raise SearchError, or MCPError with an incident id for an internal error."""
+        measured = contextlib.nullcontext() if self.structured else measured_as(tool.plain)
         try:
-            async with _progress(context) as progress:
-                return await _undisturbed(tool.call(self.workspace, raw, progress))
+            with measured:
+                async with _progress(context) as progress:
+                    return await _undisturbed(tool.call(self.workspace, raw, progress))
         except SearchError:
             raise
         except Exception:

@@ -52,6 +52,7 @@ class Snapshot:
         self._deepest_first = sorted(self._stores, key=lambda store: -len(store[0]))
         self._overlay = dict(overlay or {})
         self._by_folder: dict[str, dict[str, list[File]]] = {}
+        self._manifests: dict[str, bytes | None] = {}
         self._lock = threading.Lock()  # guards the attributes below
         self._uses = 1  # the caller's, until close()
         self._closed = False
@@ -105,7 +106,9 @@ class Snapshot:
         return list(self._roots)
 
     def manifest(self, path: str) -> bytes | None:
-        return read_below(path, self._roots)
+        if path not in self._manifests:
+            self._manifests[path] = read_below(path, self._roots)
+        return self._manifests[path]
 
     def written(self) -> list[StoreVersion]:
         """Return the versions of the stores."""

@@ -175,14 +175,15 @@ def containing_root(path: str, roots: Sequence[str]) -> tuple[int, str] | None:
 
 
 def path_of_uri(uri: str) -> str | None:
-    """Return the path of a file URI, byte for byte, because names need not be valid Unicode."""
+    """Return the path of a file URI, byte for byte, because names need not be valid Unicode; None
+    for other URIs, and for those of no possible file."""
     try:
         parts = urlsplit(uri)
     except ValueError:
         return None
-    if parts.scheme != "file":
-        return None
     path = os.fsdecode(unquote_to_bytes(parts.path))
+    if parts.scheme != "file" or "\0" in path:
+        return None
     if sys.platform == "win32":
         path = path.lstrip("/")
         return f"//{parts.netloc}/{path}" if parts.netloc else path

@@ -335,7 +335,8 @@ def search_scope(
     """
     roots = list(search_roots(folders) if roots is None else roots)
     warnings = [
-        f"not searched: {shown_folder(folder)}, a workspace folder that does not exist"
+        f"not searched: {shown_folder(folder)}, a workspace folder that"
+        f" {'is a file' if folder.exists() else 'does not exist'}"
         for folder in folders
         if not folder.is_dir()
     ]

@@ -326,8 +326,9 @@ def _index_fallback(result: CodeSearchResult) -> str:
             "query": "The question, name, file name or error message.",
             "path": "File or folder to search in.",
             "limit": "Number of results. Default: 5.",
+            "cursor": "Continues an answer.",
         },
-        {"limit": 5, "max_tokens": 800},
+        {"limit": 5, "max_tokens": 500},
     ),
 )
 async def code_search(

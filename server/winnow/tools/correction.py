@@ -6,6 +6,7 @@ A model repeats a call that it sees; an explanation alone often costs it several
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ _FIRST = ("start_line", "line_start", "first_line", "from_line", "start")
 _LAST = ("end_line", "line_end", "last_line", "to_line", "end")
 _LIMITS = (*LIMITS, "top_k", "k", "count", "num_results", "n", "max", "head_limit")
 SIMILAR = 0.75
+# Lookaround, references to groups, and line ends.
+_UNSUPPORTED = re.compile(r"\(\?<?[=!]|\\[1-9]|\\n|\n")
 
 
 def corrected(
@@ -39,7 +42,9 @@ def corrected(
     if isinstance(error, NotFound):
         call = {**raw, "path": error.meant} if error.meant and "path" in raw else None
     elif isinstance(error, InvalidPattern):
-        call = {**raw, "literal": True} if "literal" in _kinds(tool) else None
+        # A pattern that ripgrep does not support is no text either.
+        is_text = "literal" in _kinds(tool) and not _UNSUPPORTED.search(error.data["pattern"])
+        call = {**raw, "literal": True} if is_text else None
     elif isinstance(error, InvalidParams):
         call = _with_known_params(tool, raw)
     else:

@@ -115,7 +115,8 @@ class ReferencesInFile(InRepository, frozen=True, kw_only=True):
 
 
 class FindReferencesResult(SearchAnswer, frozen=True, kw_only=True):
-    """The references: certain ones first, then by path and line."""
+    """The references: certain ones first, then those that are not in tests, examples or code of
+    others, by path and line."""
 
     symbol: Annotated[
         ReferencedSymbol | None,

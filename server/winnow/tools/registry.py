@@ -42,7 +42,7 @@ BUDGET = "max_tokens"
 # The param that names repositories of a search cluster.
 REPOSITORIES = "repositories"
 # A result of the short list's search with its lines.
-TOKENS_OF_RESULT = 160
+TOKENS_OF_RESULT = 100
 # Longer than any param may be.
 TEXT_CHARACTERS = 1_000_000
 

@@ -16,7 +16,7 @@ from lsprotocol import types
 from waiting_for import SECONDS
 from winnow.frontends.lsp.decoding import Refusal
 from winnow.frontends.lsp.framing import Frames
-from winnow.frontends.lsp.incoming import WAITING_MESSAGES, Incoming
+from winnow.frontends.lsp.incoming import ENDED, WAITING_MESSAGES, Incoming
 from winnow.frontends.lsp.lifecycle import create_server
 from winnow.frontends.lsp.outgoing import QUEUED_BYTES, QUEUED_MESSAGES, Outgoing
 from winnow.frontends.lsp.progress import Reporter
@@ -133,7 +133,7 @@ def stream(*messages: Any) -> Frames:
 
 async def all_of(incoming: Incoming) -> list[Any]:
     found = []
-    while (message := await asyncio.wait_for(incoming.next(), SECONDS)) is not None:
+    while (message := await asyncio.wait_for(incoming.next(), SECONDS)) is not ENDED:
         found.append(message if isinstance(message, Refusal) else message.get("id"))
     return found
 

@@ -198,7 +198,9 @@ function Preview:_show(item, text)
     return
   end
   vim.api.nvim_win_set_buf(win, text.buf)
-  vim.wo[win].number = text.offset == 0
+  vim.wo[win].number = true
+  -- The buffer of a large file begins in the middle of it.
+  vim.wo[win].statuscolumn = text.offset == 0 and '' or ('%%=%%{v:lnum + %d} '):format(text.offset)
   vim.wo[win].wrap = false
   vim.wo[win].cursorline = true
   highlight_matches(text.buf, item.matches, text.offset)

@@ -27,6 +27,8 @@ from winnow.frontends.lsp.outgoing import Outgoing
 logger = logging.getLogger(__name__)
 
 REQUEST_CANCELLED = -32800
+# What stands for the end of the messages: a message may be null.
+ENDED = object()
 # A decoded message takes up to 24 times its size.
 WAITING_BYTES = 2 * 1024**2
 WAITING_MESSAGES = 1_000
@@ -68,7 +70,7 @@ class Incoming:
     # --- the consumer ----------------------------------------------------------------------
 
     async def next(self) -> Any:
-        """Return the next message to handle, or None when the client has exited."""
+        """Return the next message to handle, or ENDED when the client has exited."""
         while not self._outgoing.is_broken:
             if self._urgent:
                 return self._taken(self._urgent.popleft())
@@ -81,7 +83,7 @@ class Incoming:
                 break
             self._news.clear()
             await self._news.wait()
-        return None
+        return ENDED
 
     def end(self) -> None:
         """Hand out only the messages that can be handled immediately."""

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from winnow.frontends.lsp.admission import admit
 from winnow.frontends.lsp.framing import Frames
-from winnow.frontends.lsp.incoming import Incoming
+from winnow.frontends.lsp.incoming import ENDED, Incoming
 from winnow.frontends.lsp.outgoing import Outgoing
 from winnow.frontends.lsp.server import WinnowServer
 from winnow.frontends.server_process import HardEnd, is_hung_up, run
@@ -97,7 +97,7 @@ async def _converse(server: WinnowServer, connection: _Connection) -> int:
         protocol.handle(connection.first)
     incoming.read(connection.frames, functools.partial(is_hung_up, connection.file))
     try:
-        while (message := await incoming.next()) is not None:
+        while (message := await incoming.next()) is not ENDED:
             protocol.handle(message)
             # Let requests run between messages, which may arrive many at once.
             await asyncio.sleep(0)

@@ -51,6 +51,8 @@ PROBABLE_TERMS, PROBABLE_FILES = 6, 50
 # A text that is no message either, such as a label, may be a string of the source. It is looked up
 # if that takes little: in the index, and in few files. Trigrams name more files than have the text.
 LABEL_WORDS = range(2, 13)
+# A text with a capital first letter and so many words is a sentence, in which a value may be.
+SENTENCE_WORDS = 6
 LABEL_CANDIDATES, LABEL_FILES, LABEL_TERMS = 200, 40, 3
 # Shorter texts of message catalogs are also what questions are about: "Offline operations".
 CATALOG_WORDS = 3
@@ -239,10 +241,14 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
         fails = _FAILURE.search(text)
         if fails and not _MAY_ASK.match(text):
             yield _Message(ErrorMessage(text), PROBABLE_SHARE)
-        elif fails or _FILLED.search(text):
+        elif fails or _FILLED.search(text) or _is_sentence(text):
             yield _Message(ErrorMessage(text), math.inf)
         elif len(text.split()) in LABEL_WORDS:
             yield _Message(ErrorMessage(text), is_label=True)
+
+
+def _is_sentence(text: str) -> bool:
+    return text[:1].isupper() and len(text.split()) >= SENTENCE_WORDS
 
 
 def _logged(parts: QueryParts) -> Iterator[str]:

@@ -89,8 +89,10 @@ _BEGINS_WITH_STRING = re.compile(r"\s*(?:[a-zA-Z@$]{0,2}[\"'`]|[A-Z_]{2}\w*\s*\"
 _LABEL = re.compile(r"^(?:error|fatal|warning|panic): ", re.I)
 _ESCAPE = re.compile(r"\\(?:n|t|r)|\\(.)|\\$")
 _RAISES = re.compile(
-    r"\b(?:raise|throws?|panic|die|croak|confess|abort|assert|fail|fatal|error|reject|bail|ensure|"
-    r"expect|warn|exit|err|require|check|trigger_error)\w*[!?]?[\s(:]|"
+    r"\b(?:raise|throws?|panic|die|croak|confess|abort|assert|fail|fatal|reject|bail|ensure|"
+    r"expect|warn|exit|require|trigger_error)\w*[!?]?[\s(:]|"
+    # Not Go's `err != nil` and `func() error {`, nor the attribute `checked: true`.
+    r"\b(?:err|error|check)\w*[!?]?\s*(?:\(|[:=]?\s*[\"'`])|"
     r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(|\bErrorf\(|\berrors\.New\(",
 )
 # A logger or its methods, before the string.

@@ -51,7 +51,10 @@ Kind = Literal["call", "import", "type", "read", "write", "definition"]
 UNREAD_BYTES = 32 * 1024 * 1024
 UNREAD_LEAST = 64 * 1024
 
-_ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
+# In languages of functions, `a ++ b` joins two lists.
+_ASSIGNED = re.compile(
+    rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|(?:\+\+|--)(?![ \t]*[\w(\[\"]))"
+)
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
 _SEPARATOR = re.compile(r"\.|::|#|/")
 _NAME = re.compile(r"\w+")
@@ -409,7 +412,8 @@ def _bases_in(definition: Definition) -> list[str]:
     _, _, behind = definition.signature.partition(definition.name)
     while (inner := _IN_BRACKETS.sub(" ", behind)) != behind:
         behind = inner
-    return _NAME.findall(behind)
+    # A long signature is cut among the parameters.
+    return _NAME.findall(behind.partition("(")[0])
 
 
 def parts_of(name_path: str) -> list[str]:

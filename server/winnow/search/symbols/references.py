@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from winnow.search.symbols.requests import (
 )
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
 from winnow.symbols.resolve.places import NamePlace, function_around
+from winnow.symbols.search.weight import category_of
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root, locate, place_of
@@ -73,7 +75,8 @@ class ReferenceFilter(msgspec.Struct, frozen=True):
 
 
 class References(msgspec.Struct, frozen=True):
-    """The references of a symbol, certain ones first, then by path and line."""
+    """The references of a symbol: certain ones first, then those that are not in tests, examples or
+    code of others, by path and line."""
 
     roots: Sequence[Path]
     symbol: ReferencedSymbol | None
@@ -140,9 +143,14 @@ async def _references(
     def work(navigation: Navigation) -> _Resolved:
         shown = _Shown(navigation, scope)
         symbols, more = _symbols(navigation, selector, needed.paths, shown)
+
+        @functools.cache
+        def is_aside(path: str) -> bool:
+            return category_of(navigation.below(path)) is not None
+
         search = _callees if filters.callees else Navigation.references_of_any
         uses = [use for use in search(navigation, symbols) if accepts(use)]
-        uses.sort(key=lambda use: (_TIERS[use.tier], use.path, use.at))
+        uses.sort(key=lambda use: (_TIERS[use.tier], is_aside(use.path), use.path, use.at))
         references = [shown.reference(use) for use in uses]
         undecided = navigation.resolver.undecided
         unread = navigation.unread(symbols[0].name, symbols[0].path)

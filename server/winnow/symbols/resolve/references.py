@@ -286,7 +286,7 @@ class Resolver:
         if isinstance(kind, Module):
             found = exported(self.session, kind.path, name)
             return Meaning(found)
-        extended = file.rules.extending and not apart and self._extends(file, name)
+        extended = file.rules.extending and not apart and self._extends(file.language, name)
         if isinstance(kind, External):
             return Meaning(unknown=True) if extended else Meaning([kind])
         if isinstance(kind, (Instance, Class)):
@@ -301,9 +301,10 @@ class Resolver:
             return Meaning(unknown=True) if extended and not member.targets else member
         return Meaning()
 
-    def _extends(self, file: ResolverFile, name: str) -> bool:
+    @cached_method
+    def _extends(self, language: str, name: str) -> bool:
         """Return True if an interface defines the member, so that any class can have it."""
-        definers = self.types.definers(name, file.language)
+        definers = self.types.definers(name, language)
         return any(self.types.kind(definer) in ("trait", "interface") for definer in definers)
 
     def _member(

@@ -14,6 +14,7 @@ from winnow.symbols.file_symbols import (
     IN_TYPE,
     LABEL,
     MEMBER,
+    MENTIONED,
     PARAMETER,
     TYPE,
     Import,
@@ -314,7 +315,7 @@ def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
             )
             owner = next(behind, "").encode()
         if link[2]:
-            flags = ATTRIBUTE | (APART if link[3] else 0)
+            flags = ATTRIBUTE | MENTIONED | (APART if link[3] else 0)
             # Without a class in the link, members of the enclosing class.
             number = extraction.chains.number(owner or b"this")
             extraction.members.append((link[2].decode(), link.start(2), flags, number))
