@@ -209,6 +209,21 @@ test('Escape restores the editors, the selection and the Explorer', async () => 
   assert.deepEqual(await folders.allInnerTexts(), unfolded)
 })
 
+test('Escape closes the preview of an unsaved file, and nothing asks to save it', async () => {
+  await editor.openFile('django/apps/config.py:20:5')
+  await at('Ln 20, Col 5')
+  await page.keyboard.type('unsaved_name')
+  await page.locator('.tab.dirty', { hasText: 'config' }).waitFor()
+  const before = await shown()
+  await editor.search('Search Text', 'unsaved_name')
+  await previewed()
+  await closePick()
+  await restored(before)
+  await page.keyboard.press('Control+Z')
+  await editor.command('File: Revert File')
+  await editor.command('View: Close All Editors')
+})
+
 test('Escape restores a preview tab, a welcome page and an image', async () => {
   await editor.probe('preview', { file: path.join(folder, 'django/db/migrations/optimizer.py') })
   await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()

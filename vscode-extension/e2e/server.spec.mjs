@@ -51,6 +51,24 @@ test('a killed server restarts, and a server gets the stored keys', async () => 
   })
 })
 
+test('a file that is only previewed is not open for the server, not even the first one', async () => {
+  const settings = { 'winnow.trace.server': 'messages' }
+  await withEditor({ folder: project(), settings }, async (editor) => {
+    const { page } = editor
+    const opened = () => editor.log().split("Sending notification 'textDocument/didOpen").length - 1
+    await editor.search('Search Text', 'def main')
+    await page.locator('.tab.active', { hasText: 'main.py' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('.tab', { hasText: 'main.py' }).waitFor({ state: 'detached' })
+    assert.match(editor.log(), /Sending request '\$\/grep - /)
+    assert.equal(opened(), 0)
+    await editor.search('Search Text', 'print')
+    await editor.sees(editor.first, /print/)
+    await page.keyboard.press('Enter')
+    await until(() => opened() === 1, 'the file that the user opened')
+  })
+})
+
 test('after five exits the server stays down until the user restarts it', async () => {
   const settings = { 'winnow.trace.server': 'messages' }
   await withEditor({ folder: project(), settings }, async (editor) => {
@@ -114,6 +132,7 @@ test('a search covers all folders of a workspace, and the menu changes all index
     await choose('Resume indexing')
     await status.locator('.codicon-search').waitFor()
     await choose('Delete the index')
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
     const isSmall = (folder) => !readdirSync(path.join(folder, '.winnow')).some((name) => name.endsWith('.seg'))
     await until(() => folders.every((folder) => !indexed(folder) || isSmall(folder)), 'no index')
   })

@@ -9,7 +9,7 @@ interface Before {
   readonly layout: EditorLayout
   /** The group where a result opens. */
   readonly column: vscode.ViewColumn
-  /** The group of the previews, below all others. */
+  /** The group of the previews, below all others: its number is one more than theirs. */
   readonly previewColumn: vscode.ViewColumn
 }
 
@@ -27,6 +27,7 @@ export class Previews implements vscode.Disposable {
   private latestCall = 0
   /** Runs tasks that open and close tabs in order: a tab must be open before it can be closed. */
   private queue: Promise<unknown> = Promise.resolve()
+  /** Documents that a preview has opened, until the user opens them or VS Code closes them. */
   private readonly previewed = new Set<string>()
   /** Notifications of opened documents that were not sent to the server, by URI. */
   private readonly withheld = new Map<string, () => Promise<void>>()
@@ -37,7 +38,8 @@ export class Previews implements vscode.Disposable {
   })
   private readonly match = vscode.window.createTextEditorDecorationType({
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
-    borderColor: new vscode.ThemeColor('editor.findMatchHighlightBorder'),
+    border: '1px solid',
+    borderColor: new vscode.ThemeColor('winnow.matchBorder'),
   })
 
   /** `locate` returns the URI to open, such as that of a file that is the same as one in a repository. */
@@ -110,7 +112,7 @@ export class Previews implements vscode.Disposable {
   /** Client middleware: withhold the notification if the document is only previewed. */
   async didOpen(document: vscode.TextDocument, notify: () => Promise<void>): Promise<void> {
     const name = document.uri.toString()
-    if (this.before && this.previewed.has(name)) this.withheld.set(name, notify)
+    if (this.previewed.has(name)) this.withheld.set(name, notify)
     else await notify()
   }
 
@@ -122,13 +124,16 @@ export class Previews implements vscode.Disposable {
 
   /** Client middleware: send the notification only if the open notification was sent. */
   async didClose(document: vscode.TextDocument, notify: () => Promise<void>): Promise<void> {
-    if (!this.withheld.delete(document.uri.toString())) await notify()
+    const name = document.uri.toString()
+    this.previewed.delete(name)
+    if (!this.withheld.delete(name)) await notify()
   }
 
   /** Send the withheld open notification of a document that is no longer a preview. */
   async release(uri: vscode.Uri): Promise<void> {
     const name = uri.toString()
     const notify = this.withheld.get(name)
+    this.previewed.delete(name)
     this.withheld.delete(name)
     await notify?.()
   }
@@ -151,12 +156,14 @@ export class Previews implements vscode.Disposable {
       const { before } = this
       if (!before) return
       this.before = undefined
-      this.previewed.clear()
       column = before.column
       const group = groupAt(before.previewColumn)
-      if (group?.tabs.some((tab) => tab.isDirty)) return
+      // Text that was typed into a preview, not that of an unsaved file, which is open above.
+      if (group?.tabs.some((tab) => tab.isDirty && !isElsewhere(tab))) return
       if (group?.tabs.length) await vscode.window.tabGroups.close(group, true)
-      await vscode.commands.executeCommand(SET_LAYOUT, before.layout)
+      // If groups were closed or added meanwhile, the layout is not that of these groups.
+      const added = vscode.window.tabGroups.all.length - (before.previewColumn - 1)
+      if (added === 0 || added === 1) await vscode.commands.executeCommand(SET_LAYOUT, before.layout)
     })
     return column
   }
@@ -230,6 +237,17 @@ async function splitBelow(): Promise<Before> {
     groups: [layout.orientation === 0 ? { groups: layout.groups, size: 0.5 } : { groups: [{ groups: layout.groups }], size: 0.5 }, { size: 0.5 }],
   })
   return { layout, column, previewColumn: vscode.window.tabGroups.all.length }
+}
+
+/** Return true if a tab of another group has the same document. */
+function isElsewhere(tab: vscode.Tab): boolean {
+  const uri = uriOfTab(tab)
+  const others = vscode.window.tabGroups.all.filter((group) => group !== tab.group)
+  return !!uri && others.some((group) => group.tabs.some((other) => uriOfTab(other) === uri))
+}
+
+function uriOfTab(tab: vscode.Tab): string | undefined {
+  return tab.input instanceof vscode.TabInputText ? tab.input.uri.toString() : undefined
 }
 
 function groupAt(column: vscode.ViewColumn): vscode.TabGroup | undefined {

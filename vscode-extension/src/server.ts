@@ -27,6 +27,11 @@ import { configurationForServer } from './settings'
 import { traceChannel } from './trace'
 
 const CANCELLED = -32800
+/** What the client library says about a request whose server has exited. */
+const LOST = /connection (?:is|got) (?:disposed|closed)|client is not running/i
+/** How long a request waits for the restart of a server that exited, and how often it tries. */
+const LOST_MS = 8_000
+const RETRY_MS = 250
 /** The title of the server's progress of indexing. */
 const INDEXING = 'Indexing'
 
@@ -70,10 +75,30 @@ export class Server implements vscode.Disposable {
   /**
    * Send a request and return its result. Start the server if necessary.
    *
-   * Throws CancellationError if canceled, ServerMissing if there is no server, and otherwise an
-   * error with the server's message.
+   * If the server exits meanwhile, the request is sent again to the next one. Throws
+   * CancellationError if canceled, ServerMissing if there is no server, and otherwise an error with
+   * the server's message.
    */
   async request<P extends object, R, Partial>(
+    request: ServerRequest<P, R, Partial>,
+    params: P,
+    token: vscode.CancellationToken,
+    onPartial?: (value: Partial) => void,
+  ): Promise<R> {
+    const until = Date.now() + LOST_MS
+    for (;;) {
+      try {
+        return await this.requestOnce(request, params, token, onPartial)
+      } catch (error) {
+        if (!LOST.test(messageOf(error))) throw error
+        if (token.isCancellationRequested) throw new vscode.CancellationError()
+        if (Date.now() > until) throw new Error('The server has stopped. The log says why.')
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    }
+  }
+
+  private async requestOnce<P extends object, R, Partial>(
     request: ServerRequest<P, R, Partial>,
     params: P,
     token: vscode.CancellationToken,

@@ -113,7 +113,7 @@ export class Status implements vscode.Disposable {
       index('$(database) Build or update the index', 'build'),
       paused ? index('$(play) Resume indexing', 'resume') : index('$(debug-pause) Pause indexing', 'pause'),
       { label: '$(refresh) Check for changed files now', run: () => this.refresh() },
-      index('$(trash) Delete the index', 'clear'),
+      { label: '$(trash) Delete the index…', run: () => this.deleteIndex() },
       separator('server'),
       {
         ...command('$(references) Definitions and references', 'workbench.action.openSettings', 'winnow.provideLanguageFeatures'),
@@ -141,6 +141,14 @@ export class Status implements vscode.Disposable {
     await this.reportErrors(async () => {
       await this.server.request(changeIndex, { action }, NONE)
     })
+  }
+
+  private async deleteIndex(): Promise<void> {
+    const remove = 'Delete'
+    const detail = 'Searches take longer and know less until it is built again.'
+    const options = { modal: true, detail }
+    const chosen = await vscode.window.showWarningMessage('Delete the index of this workspace?', options, remove)
+    if (chosen === remove) await this.changeIndex('clear')
   }
 
   private async refresh(): Promise<void> {

@@ -205,7 +205,7 @@ async def test_a_hang_up_ends_a_reader_that_waits_for_space(reader: Reader) -> N
     incoming = Incoming(news, reader.outgoing(news), lambda: False)
     requests = ({"id": n, "method": "m"} for n in range(WAITING_MESSAGES + 1))
     incoming.read(stream(*requests), lambda: True)
-    assert await asyncio.wait_for(incoming.next(), SECONDS) is None
+    assert await asyncio.wait_for(incoming.next(), SECONDS) is ENDED
 
 
 async def test_progress_reports_are_dropped_but_not_their_end(reader: Reader) -> None:

@@ -24,7 +24,7 @@ def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
             "src/test/java/org/shop/CartTest.java": (
                 "package org.shop;\n"
                 "/** Of {@link Cart} */ // ref: Cart type\n"
-                "/** and {@link Cart#count()} */ // ref: Cart type ;; Cart.count call\n"
+                "/** and {@link Cart#count()} */ // ref: Cart type ;; Cart.count read\n"
                 "class CartTest { Cart cart = new Cart(1); } // ref: Cart type ;; Cart type\n"
             ),
             "src/main/java/org/app/Main.java": (
