@@ -28,6 +28,7 @@ MOST_WORDS = 12
 # Limit of the names with nearly the letters of a word that are compared with it: about 1 ms.
 MAX_COMPARED = 400
 
+_NAME = re.compile(r"[\w$#@~.:!?-]{1,100}")
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 
 
@@ -42,7 +43,9 @@ def terms_of_index(view: SymbolView, tables: Sequence[NameTable]) -> KnownTerms:
         near = [pair for word in distinct for pair in near_names(tables, word)]
         # The nearest of each word come first.
         names = dict.fromkeys(name for _, name in sorted(near, key=lambda pair: -pair[0]))
-        defined = (name for name in names if next(iter(view.definitions(name)), None) is not None)
+        # Selectors and headings are texts, which nobody takes for a name.
+        plain = (name for name in names if _NAME.fullmatch(name))
+        defined = (name for name in plain if next(iter(view.definitions(name)), None) is not None)
         return list(islice(defined, MAX_NAMES))
 
     return known

@@ -132,6 +132,33 @@ async def test_an_undefined_name_is_searched_as_text(workspace: EngineWorkspace)
     assert [(one.path, one.matches) for one in result.results] == [("src/loader.py", 2)]
 
 
+async def test_without_an_index_other_forms_of_the_words_are_found(
+    unindexed: EngineWorkspace,
+) -> None:
+    write_files(unindexed.folders[0], {"src/shop.py": "def handle_order(order):\n    pass\n"})
+    result = await search(unindexed, "how are orders handled")
+    assert [(one.path, one.best_line or one.line) for one in result.results] == [("src/shop.py", 1)]
+    assert result.unknown_words == []
+
+
+async def test_a_word_that_only_tests_and_data_define_is_searched_by_meaning(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "src/client.py": "def send():\n    # try again: a retry costs little\n    pass\n",
+        "tests/test_client.py": "retry = 3\n",
+        "data/meta.json": '{"retry": true}\n',
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "words"), files))
+    await workspace.index.build()
+    result = await search(workspace, "retry")
+    assert result.search_type_used == "semantic"
+    assert "src/client.py" in [one.path for one in result.results]
+    assert result.reason == (
+        "'retry': it is a word; only tests, examples, data and code of others define retry"
+    )
+
+
 async def test_an_unknown_path_is_searched_as_text(
     workspace: EngineWorkspace, project: Path
 ) -> None:
@@ -346,8 +373,8 @@ async def test_a_question_is_answered_by_its_words_without_an_index(
     }
     assert result.results[0].path == "src/loader.py"
     assert result.results[0].kind == "passage"
-    assert str(result.results[0].why).startswith("defines load_plugins; ")
-    assert str(result.results[0].why).endswith("; matches plugins")
+    assert str(result.results[0].why).startswith("defines load_plugins, Loader; ")
+    assert str(result.results[0].why).endswith("; matches plugins, load ×4")
     assert "index.enabled is off" in result.completeness.reasons[0]
 
 

@@ -175,7 +175,9 @@ def _add_field(command: argparse.ArgumentParser, field: ToolField, default: obje
     kind = field.kind
     options: dict[str, Any] = {"help": field.description.replace("%", "%%")}
     if isinstance(kind, inspection.ListType):
-        options["metavar"] = field.name.removeprefix("search_").rstrip("s").upper()
+        several = field.name.removeprefix("search_")
+        one = f"{several[:-3]}y" if several.endswith("ies") else several.removesuffix("s")
+        options["metavar"] = one.upper()
         options |= {"nargs": "+"} if field.required else {"action": "append"}
         if isinstance(kind.item_type, inspection.LiteralType):
             options |= {"choices": list(kind.item_type.values), "metavar": None}

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from winnow.errors import IndexUnavailable, SearchTimedOut, TermsTooBroad
+from winnow.index.postings.terms import stem
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.local import ranked
 from winnow.ranking.term_matches import matches_of
@@ -37,6 +38,10 @@ from winnow.workspace import EngineWorkspace
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
 ELSEWHERE = 0.2
+# With this share of words that no file has, the beginnings of these are searched for; a shorter one
+# is in too many words.
+MOST_UNKNOWN = 0.5
+LEAST_BEGINNING = 4
 
 
 async def files_about(
@@ -47,8 +52,15 @@ async def files_about(
     words = all_words[:MOST_TERMS]
     if not words:
         return HitList(scope, [], 0, incomplete("the query has no words to search for"))
-    terms = [escaped(word) for word in words]
-    ranking = await _rank(workspace, scope, query, terms, progress, parse=definitions_of)
+    ranking = await _rank_words(workspace, scope, query, words, progress)
+    unknown = _nowhere(ranking, words)
+    if (
+        len(unknown) >= MOST_UNKNOWN * len(words)
+        and (forms := _beginnings(words, unknown)) != words
+    ):
+        words = forms
+        ranking = await _rank_words(workspace, scope, query, words, progress)
+        unknown = _nowhere(ranking, words)
     hits = [
         _hit(ranked, ranked.reason.replace("\\", ""), ranking.weights) for ranked in ranking.ranked
     ]
@@ -72,9 +84,32 @@ async def files_about(
     found = _found(ranking, hits, telling, _unused_terms("words", all_words))
     if scope.is_filtered or isinstance(scope, SharedScope):
         return found
-    nowhere = {kept.term for kept in ranking.kept if kept.finished and not kept.matches}
-    unknown = [word for word, term in zip(words, terms, strict=True) if term in nowhere]
     return msgspec.structs.replace(found, unknown_words=if_many(unknown, all_words))
+
+
+async def _rank_words(
+    workspace: EngineWorkspace, scope: Scope, query: str, words: Sequence[str], progress: Progress
+) -> _Ranking:
+    terms = [escaped(word) for word in words]
+    return await _rank(workspace, scope, query, terms, progress, parse=definitions_of)
+
+
+def _nowhere(ranking: _Ranking, words: Sequence[str]) -> list[str]:
+    """Return the words that no file has."""
+    nowhere = {kept.term for kept in ranking.kept if kept.finished and not kept.matches}
+    return [word for word in words if escaped(word) in nowhere]
+
+
+def _beginnings(words: Sequence[str], unknown: Sequence[str]) -> list[str]:
+    """Return the words, those that no file has without their endings: code says "handle order"
+    where a question says "orders handled"."""
+
+    def form(word: str) -> str:
+        beginning = stem(word.lower())
+        is_form = len(beginning) >= LEAST_BEGINNING and word.lower().startswith(beginning)
+        return beginning if is_form and word in unknown else word
+
+    return list(dict.fromkeys(map(form, words)))
 
 
 async def files_with(

@@ -78,12 +78,17 @@ async def search_code(
     or file type, SearchTimedOut, and IndexUnavailable if the caller requests symbols.
     """
     attempts: list[_Attempt] = []
-    for reading in _readings(query, search_type):
+    left = _readings(query, search_type)
+    while left:
+        reading, *left = left
         result = await _search(workspace, scope, reading, search_type, wanted, progress)
         why_not = _why_not(reading, result.found) if search_type is None else ""
         attempts.append(_Attempt(reading, result, why_not))
         if not why_not:
             break
+        if reading.why == WORD and result.found.hits:
+            # Text search would begin with the same tests and data.
+            left = [QueryReading("semantic", reading.wanted, WORD)]
     last = attempts[-1]
     if last.reading.why == LAST_PART and last.result.found.hits:
         warning = f"nothing is named {attempts[0].reading.wanted}"
