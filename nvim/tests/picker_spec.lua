@@ -580,6 +580,22 @@ return {
     end,
   },
   {
+    'a pasted stack trace keeps the indentation by which the server finds its lines',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = scripted('code')
+      vim.api.nvim_buf_set_lines(picker.windows.prompt_buf, 0, -1, false, {
+        'panic: no loader',
+        '',
+        'main.main()',
+        '> \t/src/loader.go:12 +0x1d',
+      })
+      vim.api.nvim_exec_autocmds('TextChangedI', { buffer = picker.windows.prompt_buf })
+      t.equal('panic: no loader  main.main() \t/src/loader.go:12 +0x1d', picker:typed())
+    end,
+  },
+  {
     'opening a result reports it to the server',
     function()
       t.shared_project()

@@ -93,6 +93,12 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
             {"pattern": "load", "include": "*.py"},
         ),
         ("grep", {"pattern": "load("}, {"pattern": "load(", "literal": True}),
+        ("grep", {"pattern": "load", "limit": 2}, {"pattern": "load", "max_results": 2}),
+        (
+            "references",
+            {"name": "load_plugin", "limit": 2},
+            {"name": "load_plugin", "max_results": 2},
+        ),
         ("grep", {"pattern": "x", "max_results": 0}, {"pattern": "x", "max_results": 1}),
         ("read", {"file_path": "src/loader.py"}, {"path": "src/loader.py"}),
         ("read", {"path": "src/loder.py"}, {"path": "src/loader.py"}),
@@ -128,6 +134,8 @@ async def test_an_error_has_the_corrected_call_and_that_works(
     [
         ("search", {"query": ""}),
         ("search", {}),
+        # As text, it would find nothing, and this would seem to be the answer.
+        ("grep", {"pattern": "(?<=x)load"}),
         ("read", {"path": "nothing_like_it"}),
         ("read", {"path": "../../etc/passwd"}),
     ],

@@ -227,6 +227,7 @@ def test_a_document_opened_twice_has_the_newest_text_and_is_closed_once() -> Non
 def test_a_document_that_is_not_a_file_has_no_path() -> None:
     documents = OpenDocuments()
     uris = ["untitled:Untitled-1", "git:/folder/a.py", "file://[", "file:///\ud800", "", "%"]
+    uris.append("file:///folder/a%00.py")
     for uri in uris:
         documents.open(uri, 1, "a")
         documents.change(uri, 2, [partial("b", 0, 1, 0, 1)], "utf-16")

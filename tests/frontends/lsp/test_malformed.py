@@ -179,6 +179,7 @@ def test_a_thousand_malformed_requests_are_each_answered_with_an_error(wire: Wir
         (b"[" * 100_000, -32700),
         (b'{"jsonrpc": "2.0", "id": 1' + b"0" * 10_000 + b"}", -32700),
         (b"[]", -32600),
+        (b"null", -32600),
         (b"7", -32600),
         (b'"text"', -32600),
         (b'{"jsonrpc": "2.0", "id": null, "method": "$/tools"}', -32600),

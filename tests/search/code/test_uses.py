@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,26 @@ async def test_tests_named_after_a_name_come_first(
     await workspace.index.build()
     result = await search(workspace, "which tests cover purge()")
     assert [row[2] for row in rows(result)] == ["test_purge", "test_it"]
+
+
+async def test_tests_of_rust_are_in_the_file_of_what_they_test(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    text = """\
+        pub fn resize(size: u32) -> u32 { size }
+        fn draw() { resize(1); }
+        #[cfg(test)]
+        mod tests {
+            use super::*;
+            #[test]
+            fn grows() { assert_eq!(resize(2), 2); }
+        }
+        """
+    write_files(tmp_path, {"src/lib.rs": textwrap.dedent(text)})
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    result = await search(workspace, "tests for resize()")
+    assert [row[2] for row in rows(result)] == ["tests.grows"]
 
 
 @pytest.mark.parametrize("is_indexed", [True, False])

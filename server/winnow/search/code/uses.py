@@ -70,6 +70,7 @@ _NOTHING: dict[RelationKind, str] = {
     "callees": "nothing is called by",
 }
 _MODULES = ("module", "namespace")
+_TEST_MODULES = frozenset(("test", "tests"))
 # Lines before and after a use outside of functions.
 _AROUND = 3
 
@@ -164,7 +165,7 @@ def _using_places(
     found_uses = navigation.references_of_any(symbols)
     uses = [use for use in found_uses if use.kind in _ANSWERS[kind]]
     if kind == "tests":
-        uses = [use for use in uses if _category(navigation, use.path) == "test"]
+        uses = [use for use in uses if _is_in_test(navigation, use)]
     used = {use.path for use in uses if use.kind != "import"}
     groups: dict[tuple[str, int], tuple[Definition | None, list[SymbolUse]]] = {}
     outside: dict[str, list[SymbolUse]] = {}
@@ -182,6 +183,15 @@ def _using_places(
         for place in _using(navigation, function, group):
             first = -_named_after(place, named[0][1]) if kind == "tests" else 0
             yield place._replace(rank=(first, *place.rank))
+
+
+def _is_in_test(navigation: Navigation, use: SymbolUse) -> bool:
+    """Return True in a file of tests, and in a module of tests beside what it tests, as in Rust."""
+    if _category(navigation, use.path) == "test":
+        return True
+    function = function_around(navigation.view, use.path, use.at)
+    around = function.container.split(".") if function is not None else ()
+    return use.path.endswith(".rs") and not _TEST_MODULES.isdisjoint(around)
 
 
 def _named_after(place: _Place, tested: Definition) -> int:
