@@ -175,15 +175,14 @@ def containing_root(path: str, roots: Sequence[str]) -> tuple[int, str] | None:
 
 
 def path_of_uri(uri: str) -> str | None:
-    """Return the path of a file URI, byte for byte, because names need not be valid Unicode; None
-    for other URIs, and for those of no possible file."""
+    """Return the path of a file URI, byte for byte, because names need not be valid Unicode."""
     try:
         parts = urlsplit(uri)
     except ValueError:
         return None
-    path = os.fsdecode(unquote_to_bytes(parts.path))
-    if parts.scheme != "file" or "\0" in path:
+    if parts.scheme != "file":
         return None
+    path = os.fsdecode(unquote_to_bytes(parts.path))
     if sys.platform == "win32":
         path = path.lstrip("/")
         return f"//{parts.netloc}/{path}" if parts.netloc else path
@@ -191,12 +190,13 @@ def path_of_uri(uri: str) -> str | None:
 
 
 def _spellings(path: str) -> list[str]:
-    """Return the path, its meaning as a URI, and with bytes for `\\xff`, see `shown_path`."""
+    """Return the path, its meaning as a URI, with bytes for `\\xff`, see `shown_path`, and with the
+    separators of Windows."""
     if path.startswith("file:"):
         found = path_of_uri(path)
         return [path] if found is None else [found]
     if not _ESCAPED.search(path):
-        return [path]
+        return [path, path.replace("\\", "/")] if "\\" in path else [path]
     raw = re.sub(rb"\\x([0-9a-f]{2})", lambda code: bytes([int(code[1], 16)]), os.fsencode(path))
     return [path, os.fsdecode(raw)]
 

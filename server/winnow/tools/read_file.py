@@ -20,6 +20,7 @@ from winnow.errors import (
     NoWorkspace,
     PathOutsideWorkspace,
     RepositoryUnavailable,
+    SearchError,
     SearchTimedOut,
     UnreadableDocument,
 )
@@ -27,10 +28,11 @@ from winnow.search.answer import cursor
 from winnow.search.answer.shorten import estimated_tokens, shorten
 from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
 from winnow.search.shared.place import REPOSITORY, SharedPlace, place_below, shared_place
-from winnow.text.paths import is_symbol_name, locate, shown_folder
+from winnow.text.paths import is_symbol_name, locate, place_of, shown_folder
 from winnow.text.plural import counted
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
+from winnow.text.scope import Filters
 from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.terminal import FOR_AGENTS, Style
@@ -43,6 +45,8 @@ LineEndings = Literal["lf", "crlf", "cr", "mixed"]
 SHORT_LINE_CHARACTERS = 200
 # Line numbers that a warning names; more tell a reader nothing.
 NAMED_LINES = 5
+# Files of a name that an error suggests.
+NAMED_FILES = 5
 
 
 class Span(Params, frozen=True, kw_only=True):
@@ -323,18 +327,44 @@ async def _lines_or_definition(
     """Read lines of a file, or the definition of a symbol if no file has this name."""
     try:
         return await read_file_text(workspace, request)
-    except NotFound as missing:
-        if request.ranges != merge_ranges([]) or not is_symbol_name(request.path):
-            raise
-        from winnow.search.files.definitions import definition_named
+    except NotFound as error:
+        missing = error
+    if request.ranges != merge_ranges([]) or not is_symbol_name(request.path):
+        raise await _with_named_file(workspace, missing, request.path, progress)
+    from winnow.search.files.definitions import definition_named
 
-        try:
-            definition = await definition_named(workspace, request.path, progress)
-        except NotFound as error:
-            raise error if error.meant else missing from None
+    try:
+        definition = await definition_named(workspace, request.path, progress)
+    except NotFound as error:
+        if error.meant:
+            raise
+        raise await _with_named_file(workspace, missing, request.path, progress) from None
     at = msgspec.structs.replace(request, path=definition.path, ranges=[definition.lines])
     found = await read_file_text(workspace, at)
     return msgspec.structs.replace(found, warnings=[*found.warnings, *definition.others])
+
+
+async def _with_named_file(
+    workspace: EngineWorkspace, missing: NotFound, path: str, progress: Progress
+) -> NotFound:
+    """Return the error; if there are files of this name in other folders, with their paths."""
+    if missing.meant:
+        return missing
+    from winnow.search.code.files import files_named
+
+    place = place_of(path)
+    bare = place[0] if place else path
+    name = bare.replace("\\", "/").rpartition("/")[2]
+    try:
+        found = await files_named(workspace, workspace.scope(Filters()), name, progress)
+    except SearchError:
+        return missing
+    paths = [hit.path for hit in found.hits if f"/{hit.path}".endswith(f"/{name}")]
+    if len(paths) == 1:
+        meant = paths[0] + path[len(bare) :]
+        return NotFound(path, f"Did you mean {meant!r}?", meant)
+    several = ", ".join(paths[:NAMED_FILES])
+    return NotFound(path, f"Files of this name: {several}") if several else missing
 
 
 def request_of(params: ReadFileParams) -> ReadRequest:

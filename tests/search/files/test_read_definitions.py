@@ -87,6 +87,20 @@ async def test_a_mistyped_file_gets_the_closest_file(
         await read(make_workspace, folder, path="helpr.py")
 
 
+@pytest.mark.parametrize("path", ["handlers.py", "src/handlers.py:3-4", "old\\handlers.py"])
+async def test_a_file_in_another_folder_is_suggested(
+    path: str, make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    write_files(folder, {"deep/in/handlers.py": "a = 1\n", "deep/a.py": "", "deep/in/a.py": ""})
+    with pytest.raises(NotFound, match=r"Did you mean 'deep/in/handlers\.py") as raised:
+        await read(make_workspace, folder, path=path)
+    assert raised.value.meant == "deep/in/handlers.py" + ":3-4" * (":" in path)
+    with pytest.raises(NotFound, match=r"Files of this name: deep/a\.py, deep/in/a\.py"):
+        await read(make_workspace, folder, path="a.py")
+    result = await read(make_workspace, folder, path="deep\\in\\handlers.py")
+    assert result.chunks[0].content == "a = 1\n"
+
+
 async def test_a_file_wins_over_a_symbol(make_workspace: MakeWorkspace, folder: Path) -> None:
     write_files(folder, {"send": "a file\n"})
     result = await read(make_workspace, folder, path="send")

@@ -11,9 +11,10 @@ from winnow.text.paths import path_of_uri
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the path of a file URI. Its bytes need not be valid Unicode."""
+    """Return the path of a file URI. Its bytes need not be valid Unicode, but no file has a NUL in
+    its name."""
     path = path_of_uri(uri)
-    return None if path is None else Path(path)
+    return None if path is None or "\0" in path else Path(path)
 
 
 def folders_of(params: types.InitializeParams) -> list[Path]:

@@ -29,7 +29,7 @@ from winnow.search.symbols.requests import (
     with_symbols,
 )
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
-from winnow.symbols.resolve.places import NamePlace, function_around
+from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around
 from winnow.symbols.search.weight import category_of
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
@@ -172,6 +172,7 @@ async def _references(
     reasons += [shown.unread(resolved.unread)] if resolved.unread else []
     completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
     definitions = [] if resolved.symbols[0].external else resolved.symbols[0].places
+    definitions = sorted(definitions, key=lambda place: not _is_at(place, selector, needed.paths))
     return References(
         roots,
         next((row for place in definitions if (row := shown.symbol(place))), None),
@@ -442,6 +443,13 @@ class _Shown:
         )
 
 
+def _is_at(place: NamePlace, selector: SymbolSelector, paths: Sequence[str]) -> bool:
+    """Return True for the definition on the line of the selector: the first of overloads may not
+    be that."""
+    definition = place.definition
+    return definition is not None and [place.path] == paths and definition.line + 1 == selector.line
+
+
 def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list[str]:
     warnings, (symbol, *others) = [], found.symbols
     if symbol.guessed:
@@ -456,6 +464,14 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
             f"{found.undecided} more uses of the name {symbol.name!r} have receivers of unknown"
             " type, and other classes define it, too: use grep to see them"
         )
+    overloads = [
+        place
+        for place in symbol.places
+        if place.definition and place.definition.kind in FUNCTIONS and not place.definition.declared
+    ]
+    if len(overloads) > 1:
+        lines = ", ".join(map(shown.place, overloads[:OTHERS_NAMED]))
+        warnings.append(f"the overloads of {symbol.name!r} are one symbol here: {lines}")
     if others:
         places = [
             shown.place(place) for other in others[:OTHERS_NAMED] for place in other.places[:1]
