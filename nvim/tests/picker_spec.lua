@@ -386,6 +386,8 @@ return {
       t.contains(t.visible_text(picker.windows.list), ' stopped after 2 ')
       picker:close()
       local second, _, _, cancelled_again = scripted('keyword', 'q')
+      press(second, '<C-c>')
+      t.contains(t.visible_text(second.windows.list), 'Stopped before anything was found')
       press(second, '<Esc>')
       t.equal(1, cancelled_again())
       t.equal(nil, require('winnow.picker').get())

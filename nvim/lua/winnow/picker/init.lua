@@ -149,7 +149,8 @@ function Picker:_message()
   elseif self.filter ~= '' then
     return {}, 'WinnowSummary'
   end
-  return vim.list_extend({ 'No results' }, shown:details()), 'WinnowSummary'
+  local nothing = shown.cancelled and 'Stopped before anything was found' or 'No results'
+  return vim.list_extend({ nothing }, shown:details()), 'WinnowSummary'
 end
 
 function Picker:draw()
