@@ -226,6 +226,29 @@ async def test_tests_named_after_a_name_come_first(
     assert [row[2] for row in rows(result)] == ["test_purge", "test_it"]
 
 
+async def test_a_struct_implements_an_interface_with_what_it_embeds(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "go.mod": "module shop\n",
+        "auth/provider.go": (
+            "package auth\n\ntype Provider interface {\n\tLogo() string\n\tUser() string\n}\n\n"
+            'type Base struct{}\n\nfunc (b *Base) Logo() string { return "" }\n'
+        ),
+        "auth/google.go": (
+            "package auth\n\ntype Google struct {\n\tBase\n}\n\n"
+            'func (g *Google) User() string { return "" }\n'
+        ),
+        "search/provider.go": "package search\n\ntype Provider struct{}\n",
+    }
+    write_files(tmp_path, files)
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    for query in ("what implements Provider", "implementations of auth.Provider"):
+        result = await search(workspace, query)
+        assert [row[2] for row in rows(result)] == ["Google"], query
+
+
 async def test_tests_of_rust_are_in_the_file_of_what_they_test(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

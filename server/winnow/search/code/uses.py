@@ -144,11 +144,14 @@ def _related(
     if kind == "subclasses":
         for file, definition in named:
             if definition.kind in CLASSES:
-                for place in navigation.subclasses(file, definition):
+                derived = navigation.subclasses(file, definition)
+                for place in derived:
                     yield from _defined(navigation, place, f"derives from `{definition.name}`")
+                known = {(place.path, place.at) for place in derived}
                 for place in navigation.satisfying(file, definition):
-                    why = f"has the methods of `{definition.name}`"
-                    yield from _defined(navigation, place, why)
+                    if (place.path, place.at) not in known:
+                        why = f"has the methods of `{definition.name}`"
+                        yield from _defined(navigation, place, why)
     elif kind == "callees":
         for file, definition in named:
             for called in navigation.callees(navigation.of_definition(file, definition)):

@@ -422,10 +422,14 @@ def parts_of(name_path: str) -> list[str]:
 
 
 def _is_within(file: File, definition: Definition, around: Sequence[str]) -> bool:
-    """Return True if the folders, file name and containers of a definition end with these names."""
+    """Return True if the folders, file name and containers of a definition end with these names; a
+    package may be a folder, without the file name."""
     if not around:
         return True
     stem, _, _ = file.path.rpartition(".")
-    known = [*(stem or file.path).split("/"), *definition.container.split(".")]
-    known = [part for part in known if part]
-    return known[-len(around) :] == list(around)
+    *folders, name = (stem or file.path).split("/")
+    containers = [part for part in definition.container.split(".") if part]
+    return any(
+        [*filter(None, [*folders, *of_file]), *containers][-len(around) :] == list(around)
+        for of_file in ((name,), ())
+    )

@@ -779,7 +779,17 @@ class Types:
         if file is None or not file.rules.structural or self.kind(owner) != "interface":
             return set()
         members = self._members(owner)
-        return self.satisfying(owner, min(members), file.language) if members else set()
+        if not members:
+            return set()
+        # A class also has the members of those that it embeds.
+        definers = self.definers(min(members), file.language)
+        classes = {each for definer in definers for each in (definer, *self.below(definer))}
+        return {
+            each
+            for each in classes - {owner}
+            if self.kind(each) != "interface"
+            and all(self.definer(each, member) for member in members)
+        }
 
     def _members(self, owner: Class) -> set[str]:
         return {
