@@ -54,13 +54,12 @@ async def files_about(
         return HitList(scope, [], 0, incomplete("the query has no words to search for"))
     ranking = await _rank_words(workspace, scope, query, words, progress)
     unknown = _nowhere(ranking, words)
-    if (
-        len(unknown) >= MOST_UNKNOWN * len(words)
-        and (forms := _beginnings(words, unknown)) != words
-    ):
-        words = forms
+    forms = {word: _beginning(word) if word in unknown else word for word in words}
+    if len(unknown) >= MOST_UNKNOWN * len(words) and list(forms.values()) != words:
+        words = list(dict.fromkeys(forms.values()))
         ranking = await _rank_words(workspace, scope, query, words, progress)
-        unknown = _nowhere(ranking, words)
+        nowhere = _nowhere(ranking, words)
+        unknown = [word for word in unknown if forms[word] in nowhere]
     hits = [
         _hit(ranked, ranked.reason.replace("\\", ""), ranking.weights) for ranked in ranking.ranked
     ]
@@ -100,16 +99,12 @@ def _nowhere(ranking: _Ranking, words: Sequence[str]) -> list[str]:
     return [word for word in words if escaped(word) in nowhere]
 
 
-def _beginnings(words: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Return the words, those that no file has without their endings: code says "handle order"
-    where a question says "orders handled"."""
-
-    def form(word: str) -> str:
-        beginning = stem(word.lower())
-        is_form = len(beginning) >= LEAST_BEGINNING and word.lower().startswith(beginning)
-        return beginning if is_form and word in unknown else word
-
-    return list(dict.fromkeys(map(form, words)))
+def _beginning(word: str) -> str:
+    """Return a word without its ending, if that is long enough: code says "handle order" where a
+    question says "orders handled"."""
+    beginning = stem(word.lower())
+    is_form = len(beginning) >= LEAST_BEGINNING and word.lower().startswith(beginning)
+    return beginning if is_form else word
 
 
 async def files_with(

@@ -224,6 +224,9 @@ def _only_indexed(
     """Return the hits of the index, and what it excludes; ``more`` are further reasons why it is
     incomplete."""
     left_out = indexed.left_out
+    if indexed.hits:
+        # Minified files and `node_modules/` are worth a word only if nothing is found.
+        left_out = msgspec.structs.replace(left_out, excluded=None)
     reasons, warnings = left_out_in_words(left_out)
     reasons += more
     skipped = Skipped(
