@@ -34,6 +34,7 @@ from winnow.frontends.lsp.protocol import (
 )
 from winnow.frontends.lsp.server import WinnowServer
 from winnow.frontends.server_process import end_on_signals, end_with_client
+from winnow.search.answer.shorten import measured_as
 from winnow.search.index.background import open_index
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import notices
@@ -126,7 +127,9 @@ def _add_call_tool(server: WinnowServer) -> None:
         if asked.short and tool.short:
             arguments = tool.short_call(tool.short, arguments)
         told = {} if work_done is None else {"workDoneToken": work_done}
-        return {"text": tool.plain(await _answer(server, tool, {**arguments, **told}))}
+        with measured_as(tool.plain):
+            result = await _answer(server, tool, {**arguments, **told})
+        return {"text": tool.plain(result)}
 
 
 # --- settings ----------------------------------------------------------------------------
