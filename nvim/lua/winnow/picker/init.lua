@@ -446,8 +446,8 @@ function Picker:set_typed(text)
   self:_show_default()
 end
 
----Join the lines of a pasted text: the prompt has one. The server recognizes a stack trace without
----its line breaks by the indentation of its lines.
+---Join the lines of a pasted text: the prompt has one. A search for anything recognizes a stack
+---trace without its line breaks, by the indentation of its lines.
 function Picker:_join_lines()
   local buf = self.windows.prompt_buf
   if vim.api.nvim_buf_line_count(buf) == 1 then
@@ -455,9 +455,12 @@ function Picker:_join_lines()
   end
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   -- Neovim writes the prompt into the last line, too.
-  local pasted = vim.iter(lines):map(without_prompt)
+  local pasted = vim.iter(lines):map(function(line)
+    line = without_prompt(line)
+    return self.mode == 'code' and line or (line:gsub('^%s+', ''))
+  end)
   vim.api.nvim_buf_set_lines(buf, 0, -2, false, {})
-  self:set_typed(vim.trim(pasted:join(' ')))
+  self:set_typed(pasted:join(' '))
 end
 
 ---Show the default query in an empty prompt.
