@@ -21,6 +21,8 @@ KnownTerms = Callable[[Sequence[str]], Sequence[str]]
 MAX_NAMES = 5
 # A word of this length may have two wrong letters; in a shorter word that gives another word.
 LONG = 6
+# From this length on, a word with two wrong letters is no other word, but probably misspelled.
+VERY_LONG = 8
 # Two words are related if they share a beginning of this length.
 PREFIX = 4
 # Words of a query that are compared, the first ones: each takes milliseconds.
@@ -64,6 +66,25 @@ def near_names(
                 found[name] = near
     pairs = [(near, name) for name, near in found.items()]
     return sorted(pairs, key=lambda pair: (-pair[0], len(pair[1]), pair[1]))[:limit]
+
+
+def respelled(tables: Sequence[NameTable], word: str) -> str | None:
+    """Return the word of names for which a word is probably misspelled, None if there is none."""
+    word = word.lower()
+    limit = 1 if len(word) < VERY_LONG else 2
+    if len(word) < LONG:
+        return None
+    counts = Counter(
+        part.lower()
+        for _, name in near_names(tables, word, MAX_COMPARED)
+        for part in _PART.findall(name)
+    )
+    near = [
+        (apart, -count, part)
+        for part, count in counts.items()
+        if part[0] == word[0] and (apart := distance(word, part, limit))
+    ]
+    return min(near)[2] if near else None
 
 
 class WordMatcher:

@@ -113,6 +113,18 @@ async def test_words_that_no_text_contains_are_named(workspace: EngineWorkspace)
     assert (await search(workspace, "kubernetes password")).unknown_words == []
 
 
+async def test_a_misspelled_word_is_replaced_and_a_warning_says_so(
+    workspace: EngineWorkspace,
+) -> None:
+    result = await search(workspace, "How is a Passwrod compared?")
+    assert (result.results[0].symbol, result.unknown_words) == ("Login.check_password", [])
+    assert result.warnings == [
+        "'password' was searched for instead of 'passwrod', which no text contains"
+    ]
+    # Of few letters, one may make another word.
+    assert (await search(workspace, "kube login")).warnings == []
+
+
 async def test_files_that_the_index_could_not_read_are_reported(workspace: EngineWorkspace) -> None:
     (folder,) = workspace.index.folder_indexes()
     await folder.writer.write_excluded(["docs/mail.md"], "it took longer than 5 seconds")

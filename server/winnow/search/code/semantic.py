@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from itertools import chain
 
@@ -16,7 +17,7 @@ from msgspec import Struct
 
 from winnow.errors import IndexUnavailable
 from winnow.index.postings.terms import content_words
-from winnow.index.similar_names import terms_of_index
+from winnow.index.similar_names import respelled, terms_of_index
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
 from winnow.search.answer.hits import SPARE_HITS, CurrentTexts, Engine, HitList, SearchFallback
@@ -78,7 +79,7 @@ async def find_passages(
     """
     finding_first = asyncio.create_task(_find_first(workspace, scope, query, progress))
     try:
-        passages = await _find_passages(workspace, scope, query, wanted, progress)
+        passages = await _find_respelled(workspace, scope, query, wanted, progress)
         first = await finding_first
     finally:
         finding_first.cancel()
@@ -153,6 +154,42 @@ def _introductions(texts: CurrentTexts, readmes: Sequence[Hit]) -> list[Hit]:
             why = "the README introduces the project"
             found.append(Hit(hit.path, "passage", hit.score, why, first, last, best=first))
     return found
+
+
+async def _find_respelled(
+    workspace: EngineWorkspace, scope: Scope, query: str, wanted: int, progress: Progress
+) -> Passages:
+    """Find passages. Words that are in no text and look misspelled are replaced, and a warning says
+    so."""
+    passages = await _find_passages(workspace, scope, query, wanted, progress)
+    unknown = passages.found.unknown_words
+    meant = await _respelled(workspace, unknown) if unknown else {}
+    if not meant:
+        return passages
+    words = re.compile(rf"\b(?:{'|'.join(map(re.escape, meant))})\b", re.I)
+    corrected = words.sub(lambda found: meant[found[0].lower()], query)
+    again = await _find_passages(workspace, scope, corrected, wanted, progress)
+    instead = (f"{new!r} was searched for instead of {old!r}" for old, new in meant.items())
+    warnings = [*again.found.warnings, f"{', '.join(instead)}, which no text contains"]
+    left = [word for word in unknown if word.lower() not in meant]
+    found = msgspec.structs.replace(again.found, warnings=warnings, unknown_words=left)
+    return msgspec.structs.replace(again, found=found)
+
+
+@again_if_damaged
+async def _respelled(workspace: EngineWorkspace, words: Sequence[str]) -> dict[str, str]:
+    """Return the words of names that some words are probably meant to be; none while the index is
+    incomplete."""
+    if not workspace.index.state().knows_all:
+        return {}
+    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+        tables = await view.read(view.names, workspace.names)
+
+    def read() -> dict[str, str]:
+        found = ((word, respelled(tables, word)) for word in words)
+        return {word.lower(): meant for word, meant in found if meant is not None}
+
+    return await asyncio.to_thread(read)
 
 
 def _overlap(some: Hit, other: Hit) -> bool:
