@@ -457,3 +457,48 @@ async def test_the_functions_that_a_function_calls(workspace: EngineWorkspace) -
     assert "[1 of 1 functions called" in plain(found)
     elsewhere = await find(workspace, name="run", callees=True, exclude=["net/**"])
     assert places(elsewhere) == []
+
+
+async def test_joined_lists_are_read_and_parameters_are_no_bases(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    parameters = ", ".join(f"names{number}: Seq[String]" for number in range(40))
+    files = {
+        "src/Config.scala": (
+            f"class Config(client: Client, {parameters}) extends Thread {{\n"
+            "  val all = Names ++ others\n}\n\n"
+            "object Holder { val Names = Seq() }\n\ntrait Client { def send(): Int }\n"
+        ),
+        "src/count.c": "int count;\nvoid next(void) { count++; }\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "kinds"), files))
+    names = await find(workspace, name="Names", kinds=["read", "write"])
+    assert [(use.line, use.kind) for use in names.references] == [(2, "read")]
+    count = await find(workspace, name="count", kinds=["read", "write"])
+    assert [(use.line, use.kind) for use in count.references] == [(2, "write")]
+    scope = await TOOLS["code_search"].call(
+        workspace, {"query": "subclasses of Client"}, no_progress
+    )
+    assert [hit.symbol for hit in scope.results if "derives" in (hit.why or "")] == []
+
+
+async def test_overloads_are_said_to_be_one_symbol(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "src/Cart.java": (
+            "class Cart {\n  void add(int a) {}\n  void add(String a) {}\n"
+            "  /** See {@link #add(int)}. */\n  void run() { add(1); }\n}\n"
+        ),
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "overloads"), files))
+    found = await find(workspace, path="src/Cart.java", line=3)
+    assert found.symbol is not None
+    assert found.symbol.line == 3
+    assert found.warnings == [
+        "the overloads of 'add' are one symbol here: src/Cart.java:2, src/Cart.java:3"
+    ]
+    assert [(use.line, use.kind) for use in found.references if use.kind != "definition"] == [
+        (4, "read"),
+        (5, "call"),
+    ]
