@@ -71,9 +71,9 @@ def near_names(
 def respelled(tables: Sequence[NameTable], word: str) -> str | None:
     """Return the word of names for which a word is probably misspelled, None if there is none."""
     word = word.lower()
-    limit = 1 if len(word) < VERY_LONG else 2
     if len(word) < LONG:
         return None
+    limit = 1 if len(word) < VERY_LONG else 2
     counts = Counter(
         part.lower()
         for _, name in near_names(tables, word, MAX_COMPARED)

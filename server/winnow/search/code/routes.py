@@ -76,8 +76,8 @@ def _routes(method: str, path: str) -> list[str]:
     endings = [parts[at:] for at in range(len(parts))][-_MOST_ENDINGS:]
     named = [ending for ending in endings if not _VALUE.fullmatch(ending[0])] or endings[-1:]
     long = [ending for ending in named if len(ending) > 1]
-    # As written, which may be in a part of the application that has the first parts as its address;
-    # with parameters instead of names; as a text.
+    # As written, perhaps in a router that has only the end of the path; with parameters in place of
+    # names; as text.
     found = [
         [each for ending in named for each in _declarations(method, ending, _by_value)],
         [each for ending in long for each in _declarations(method, ending, _anywhere)],

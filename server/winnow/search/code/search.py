@@ -180,19 +180,14 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
     if reading.is_start:
         return "no function or file has a usual name for it"
     if reading.search == "symbol":
-        return _undefined(reading, found)
+        nothing = f"nothing is defined with the name {reading.wanted}"
+        if not found.completeness.complete:
+            nothing = f"{nothing} in the files read so far"
+        limits = [*found.completeness.reasons, *found.warnings]
+        return f"{nothing} ({'; '.join(limits)})" if limits else nothing
     if reading.route:
         return "no such route is declared"
     return "no text matches" if reading.search == "text" else "nothing was found"
-
-
-def _undefined(reading: QueryReading, found: HitList) -> str:
-    """Return why there is no definition."""
-    nothing = f"nothing is defined with the name {reading.wanted}"
-    if not found.completeness.complete:
-        nothing = f"{nothing} in the files read so far"
-    limits = [*found.completeness.reasons, *found.warnings]
-    return f"{nothing} ({'; '.join(limits)})" if limits else nothing
 
 
 def _is_aside(hit: Hit) -> bool:

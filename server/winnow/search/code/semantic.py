@@ -185,11 +185,11 @@ async def _respelled(workspace: EngineWorkspace, words: Sequence[str]) -> dict[s
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
         tables = await view.read(view.names, workspace.names)
 
-    def read() -> dict[str, str]:
-        found = ((word, respelled(tables, word)) for word in words)
-        return {word.lower(): meant for word, meant in found if meant is not None}
+        def read() -> dict[str, str]:
+            found = ((word, respelled(tables, word)) for word in words)
+            return {word.lower(): meant for word, meant in found if meant is not None}
 
-    return await asyncio.to_thread(read)
+        return await view.read(read)
 
 
 def _overlap(some: Hit, other: Hit) -> bool:

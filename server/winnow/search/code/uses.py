@@ -34,7 +34,6 @@ from winnow.search.symbols.requests import (
 )
 from winnow.symbols.file_symbols import CLASSES, Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
-from winnow.symbols.search.weight import FileCategory, category_of
 from winnow.symbols.view import File
 from winnow.text.paths import containing_root
 from winnow.text.plural import counted
@@ -190,7 +189,7 @@ def _using_places(
 
 def _is_in_test(navigation: Navigation, use: SymbolUse) -> bool:
     """Return True in a file of tests, and in a module of tests beside what it tests, as in Rust."""
-    if _category(navigation, use.path) == "test":
+    if navigation.category(use.path) == "test":
         return True
     function = function_around(navigation.view, use.path, use.at)
     around = function.container.split(".") if function is not None else ()
@@ -257,11 +256,7 @@ def _using(
 
 def _is_aside(navigation: Navigation, path: str) -> bool:
     """Return True for files that matter less: tests, and code of others."""
-    return _category(navigation, path) is not None
-
-
-def _category(navigation: Navigation, path: str) -> FileCategory | None:
-    return category_of(navigation.below(path))
+    return navigation.category(path) is not None
 
 
 def _warnings(navigation: Navigation) -> list[str]:

@@ -39,7 +39,7 @@ from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile
 from winnow.symbols.resolve.types import Class
-from winnow.symbols.search.weight import category_of, weight
+from winnow.symbols.search.weight import FileCategory, category_of, weight
 from winnow.symbols.view import File, SymbolView
 from winnow.text.lines import SourceText, SourceTexts
 from winnow.text.paths import containing_root
@@ -225,7 +225,7 @@ class Navigation:
         file, definition = found
         return (
             definition.declared,
-            -weight(definition, category_of(self.below(file.path)), file.language),
+            -weight(definition, self.category(file.path), file.language),
             file.path,
             definition.at,
         )
@@ -234,6 +234,10 @@ class Navigation:
         """Return a path relative to its deepest root."""
         held = containing_root(path, self.view.roots())
         return held[1] if held else path
+
+    def category(self, path: str) -> FileCategory | None:
+        """Return the category of a file; None for the project's code."""
+        return category_of(self.below(path))
 
     def unread(self, symbol: str, path: str = "") -> dict[str, str]:
         """Return the files that contain a name but could not be indexed, with the reasons.

@@ -30,7 +30,6 @@ from winnow.search.symbols.requests import (
 )
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around
-from winnow.symbols.search.weight import category_of
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root, locate, place_of
@@ -146,7 +145,7 @@ async def _references(
 
         @functools.cache
         def is_aside(path: str) -> bool:
-            return category_of(navigation.below(path)) is not None
+            return navigation.category(path) is not None
 
         search = _callees if filters.callees else Navigation.references_of_any
         uses = [use for use in search(navigation, symbols) if accepts(use)]
