@@ -242,11 +242,23 @@ class EngineWorkspace:
         scope = search_scope(
             self.folders, filters, self.config.search.exclude, list(self.buffers), roots, further
         )
-        refused = [shown_folder(folder) for folder in self.folders if self.refusal(folder)]
-        warnings = [f"not searched: {folder}, see workspace.allow_home_root" for folder in refused]
+        warnings = [] if filters.path else self.unsearched_folders()
         if not filters.include_ignored:
             warnings += self.ignore_warnings(scope.roots)
         return msgspec.structs.replace(scope, warnings=(*scope.warnings, *warnings))
+
+    def unsearched_folders(self) -> list[str]:
+        """Return a warning for each open folder that searches leave out."""
+        found = []
+        for folder in self.folders:
+            if self.refusal(folder):
+                reason = "see workspace.allow_home_root"
+            elif not folder.is_dir():
+                reason = f"which {'is a file' if folder.exists() else 'does not exist'}"
+            else:
+                continue
+            found.append(f"not searched: the workspace folder {shown_folder(folder)}, {reason}")
+        return found
 
     def ignore_warnings(self, roots: Iterable[Path]) -> list[str]:
         """Return a warning for each ignore file that searches of these roots do not apply."""

@@ -119,7 +119,9 @@ async def test_a_home_folder_among_other_folders_is_skipped_with_a_warning(
     workspace = make_workspace(home, home / "project", environment={"HOME": str(home)})
     result = await grep(workspace)
     assert paths(result) == ["main.py"]
-    assert result.warnings == [f"not searched: {home}, see workspace.allow_home_root"]
+    assert result.completeness.reasons == [
+        f"not searched: the workspace folder {home}, see workspace.allow_home_root"
+    ]
 
 
 def test_a_workspace_file_cannot_allow_a_home_folder(home: Path) -> None:

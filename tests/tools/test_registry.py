@@ -47,7 +47,7 @@ def test_every_tool_and_field_has_a_description(tool: Tool[Any, Any]) -> None:
         ({"max_results": "5"}, "`max_results`: expected integer, got string"),
         ({"search_terms": None}, "`search_terms`: expected array, got null"),
         ({"ranker": "best"}, "`ranker`: invalid enum value 'best'"),
-        ({"query": "a\x00"}, "`query`: control character '\\x00'"),
+        ({"search_terms": ["a\x00"]}, "`search_terms[0]`: control character '\\x00'"),
         ({"search_terms": ["\ud800"]}, "`search_terms[0]`: not valid Unicode"),
     ],
 )
@@ -55,6 +55,21 @@ def test_invalid_values_name_the_field(change: dict[str, Any], message: str) -> 
     with pytest.raises(InvalidParams) as invalid:
         TOOL.parse({**GOOD, **change})
     assert invalid.value.message.lower().startswith(message.lower())
+
+
+@pytest.mark.parametrize(
+    ("pasted", "typed"),
+    [
+        ("\x1b[1;31merror\x1b[0m: \x1b[Kno such file\r\n", "error: no such file\r\n"),
+        ("\x1b]8;;http://a.b/\x1b\\link\x1b]8;;\x07 \x1b[?25lend\x1b", "link end"),
+        ("\ufeffwhere \u202ais\u202c it\x00 \ud83d", "where is it "),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+    ],
+)
+def test_a_query_loses_the_invisible_characters_of_a_pasted_text(pasted: str, typed: str) -> None:
+    params = TOOL.parse({**GOOD, "query": pasted})
+    assert isinstance(params, KeywordSearchParams)
+    assert params.query == typed
 
 
 def test_a_missing_field_is_named() -> None:

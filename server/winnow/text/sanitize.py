@@ -12,6 +12,14 @@ _INVISIBLE = re.compile(
     r"\u2028-\u202f\u205f-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U000e0000-\U000e0fff]+"
 )
+# What a pasted text may have and nobody typed: colors and other sequences of a terminal, control
+# characters, half surrogate pairs, marks of the writing direction, byte order marks. Joiners of
+# Persian and Indic words are letters.
+_NOT_TYPED = re.compile(
+    r"\x1b(?:\[[0-?]{0,40}[ -/]{0,5}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|[@-Z\\^_=>])?"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060"
+    r"\u2066-\u2069\ud800-\udfff\ufeff]"
+)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\]]*)\]\s*(?:\([^)]*\)|\[[^\]]*\])")
 _HTML = re.compile(r"<(?:[a-zA-Z]|/[^\s>])[^>]*>?")
 
@@ -22,6 +30,11 @@ def printable(text: str) -> str:
     if text.isascii() and text.replace("\t", "").isprintable():
         return text  # the usual case, and faster
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def as_typed(query: str) -> str:
+    """Return a query without the invisible characters that a pasted text has."""
+    return _NOT_TYPED.sub("", query)
 
 
 def on_one_line(name: str) -> str:

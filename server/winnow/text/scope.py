@@ -20,7 +20,7 @@ from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.storage.paths import SYSTEM, is_below, real_path, shown_path
 from winnow.storage.state_folder import OWN_FOLDER
 from winnow.storage.untrusted import UnusableFile, read_untrusted
-from winnow.text.paths import is_in_later_root, lines_of_part, locate, shown_folder
+from winnow.text.paths import is_in_later_root, lines_of_part, locate
 from winnow.text.search_roots import search_roots
 
 IGNORE_FILE = ".winnowignore"
@@ -334,12 +334,7 @@ def search_scope(
     for an invalid glob, InvalidParams.
     """
     roots = list(search_roots(folders) if roots is None else roots)
-    warnings = [
-        f"not searched: {shown_folder(folder)}, a workspace folder that"
-        f" {'is a file' if folder.exists() else 'does not exist'}"
-        for folder in folders
-        if not folder.is_dir()
-    ]
+    warnings: list[str] = []
     paths = [".", *map(str, roots[1:])]
     lines = None
     if filters.path:

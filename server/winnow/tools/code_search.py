@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
 
 # Lines of code that people see of a result, and those of them before the best line.
 LINES_FOR_PEOPLE, LINES_BEFORE = 4, 1
+# The query at the beginning of the reason for a search.
+_QUOTED_QUERY = re.compile(r"\A(['\"]).*?\1: ", re.S)
 NOT_SEARCHED = (
     "ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and"
     " include_hidden"
@@ -209,7 +212,9 @@ def plain(result: CodeSearchResult) -> str:
         for hit in result.results
         for line in _block(hit, seen_path(hit, result.root, None), hit.snippet, FOR_AGENTS)
     ]
-    about = f"{_count(result)}, {_search(result)}: {printable(result.reason)}"
+    # An agent knows its query.
+    reason = _QUOTED_QUERY.sub("", result.reason)
+    about = f"{_count(result)}, {_search(result)}: {printable(reason)}"
     notes = [*notes_of(result, about, FOR_AGENTS)]
     if result.ranked_by.fallback_reason:
         notes.append(f"[ranked locally: {printable(result.ranked_by.fallback_reason)}]")

@@ -21,13 +21,15 @@ from msgspec import inspect as inspection
 
 from winnow.errors import InvalidParams, SearchError
 from winnow.text.ignore_files import with_restarts
+from winnow.text.sanitize import as_typed
 from winnow.tools.recording import Learn, RecordingProgress, ToolCall
 from winnow.tools.terminal import Style
-from winnow.types import Params, Progress, Result
+from winnow.types import Params, Progress, Result, SearchAnswer
 from winnow.workspace import EngineWorkspace
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
+S = TypeVar("S", bound=msgspec.Struct)
 Run = Callable[[EngineWorkspace, P, Progress], Awaitable[R]]
 
 # Control characters that no search matches and no terminal should get. Tabs and line ends are text.
@@ -37,6 +39,8 @@ LIMITS = frozenset(("max_results", "limit", "top_k", "max_entries", "max_lines")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
 _START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+# The param for what people type or paste.
+QUERY = "query"
 # The param that limits the tokens of an answer.
 BUDGET = "max_tokens"
 # The param that names repositories of a search cluster.
@@ -253,9 +257,11 @@ class Tool(Generic[P, R]):
         """Run the tool with params as plain data. Raise InvalidParams and the tool's own errors."""
         params = self.parse(self._with_repositories(workspace, raw))
         if self.learn is None or not workspace.config.learning.enabled:
-            return await with_restarts(lambda: self._run(workspace, params, progress))
+            result = await with_restarts(lambda: self._run(workspace, params, progress))
+            return _with_unsearched_folders(workspace, result)
         began, recording = time.perf_counter(), RecordingProgress(progress)
         result = await with_restarts(lambda: self._run(workspace, params, recording))
+        result = _with_unsearched_folders(workspace, result)
         seconds = time.perf_counter() - began
         call = ToolCall(self.name, params, result, seconds, recording.partials)
         self.learn(workspace.history, call)
@@ -283,26 +289,17 @@ class Tool(Generic[P, R]):
 
     def parse(self, raw: object) -> P:
         """Convert plain data to typed params. Raise InvalidParams, which names the field."""
-        if raw is None:
-            raw = {}
-        if not isinstance(raw, dict):
-            raise InvalidParams("params", f"expected an object, got {_type_name(raw)}")
-        kinds = {field.name: field.kind for field in self.fields}
-        optional = {field.name for field in self.fields if not field.required}
-        # Models that must name every field send null for unused ones.
-        raw = {
-            key: _as_list(kinds.get(key), value)
-            for key, value in raw.items()
-            if value is not None or key not in optional
-        }
-        check_texts(raw, "")
-        for key, value in raw.items():
-            if isinstance(value, list) and is_list_of_ranges(kinds.get(key)):
-                raw[key] = [_range(key, place, item) for place, item in enumerate(value)]
-        try:
-            return msgspec.convert(raw, self.params)
-        except msgspec.ValidationError as error:
-            raise _invalid(str(error), kinds) from None
+        raw = {} if raw is None else raw
+        if isinstance(raw, dict):
+            kinds = {field.name: field.kind for field in self.fields}
+            optional = {field.name for field in self.fields if not field.required}
+            # Models that must name every field send null for unused ones.
+            raw = {
+                key: _as_list(key, kinds.get(key), value)
+                for key, value in raw.items()
+                if value is not None or key not in optional
+            }
+        return typed_params(raw, self.params)
 
     @cached_property
     def summary(self) -> str:
@@ -313,6 +310,20 @@ class Tool(Generic[P, R]):
     def fields(self) -> list[ToolField]:
         """The fields of the params."""
         return fields_of(self.params)
+
+
+def _with_unsearched_folders(workspace: EngineWorkspace, result: R) -> R:
+    """Return a result that is incomplete if the search left out a folder of the workspace."""
+    if not isinstance(result, SearchAnswer) or not (unsearched := workspace.unsearched_folders()):
+        return result
+    from winnow.search.answer.completeness import with_reasons
+
+    reasons = [warning for warning in result.warnings if warning in unsearched]
+    return msgspec.structs.replace(
+        result,
+        completeness=with_reasons(result.completeness, *reasons),
+        warnings=[warning for warning in result.warnings if warning not in reasons],
+    )
 
 
 def tool(
@@ -400,12 +411,16 @@ def is_list_of_ranges(kind: inspection.Type | None) -> bool:
     )
 
 
-def _as_list(kind: inspection.Type | None, value: object) -> object:
-    """Wrap a bare string or range, which models send instead of a list with one item."""
-    if isinstance(kind, inspection.ListType) and (
-        isinstance(value, str) or (isinstance(value, dict) and is_list_of_ranges(kind))
-    ):
-        return [value]
+def _as_list(key: str, kind: inspection.Type | None, value: object) -> object:
+    """Wrap a bare string or range, which models send instead of a list with one item. Parse ranges
+    that are written as text."""
+    if not isinstance(kind, inspection.ListType):
+        return value
+    has_ranges = is_list_of_ranges(kind)
+    if isinstance(value, str) or (isinstance(value, dict) and has_ranges):
+        value = [value]
+    if isinstance(value, list) and has_ranges:
+        return [_range(key, place, item) for place, item in enumerate(value)]
     return value
 
 
@@ -419,6 +434,30 @@ def _range(field: str, place: int, value: object) -> object:
     start = int(found[1])
     end = start if found[2] is None else int(found[2]) if found[2] else None
     return {"start": start, "end": end}
+
+
+def typed_params(raw: object, params: type[S]) -> S:
+    """Convert plain data to a struct; a query loses the invisible characters of a pasted text.
+    Raise InvalidParams, which names the field."""
+    if not isinstance(raw, dict):
+        raise InvalidParams("params", f"expected an object, got {_type_name(raw)}")
+    raw = _with_typed_queries(raw)
+    check_texts(raw, "")
+    try:
+        return msgspec.convert(raw, params)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error), params.__struct_fields__) from None
+
+
+def _with_typed_queries(raw: object) -> object:
+    if not isinstance(raw, dict):
+        return raw
+    return {
+        key: as_typed(value)
+        if key == QUERY and isinstance(value, str)
+        else _with_typed_queries(value)
+        for key, value in raw.items()
+    }
 
 
 def check_texts(value: object, path: str) -> None:

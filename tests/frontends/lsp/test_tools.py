@@ -63,6 +63,8 @@ async def test_tools_of_the_short_list_have_their_own_names_and_limits(client: C
     result = await client.request("$/codeSearch", {**question, "limit": 5, "max_tokens": 800})
     assert text == code_search.plain(msgspec.convert(result, code_search.result))
     assert "src/loader.py" in text
+    colored = {"query": f"\x1b[31m{question['query']}\x1b[0m"}
+    assert await client.request("$/callTool", {**call, "arguments": colored}) == {"text": text}
     for name in ("code_search", "glob"):
         error = await client.error("$/callTool", {"name": name, "short": True})
         assert "unknown or disabled tool" in error.message
@@ -73,8 +75,8 @@ async def test_tools_of_the_short_list_have_their_own_names_and_limits(client: C
     [
         ({"name": "sed"}, "unknown or disabled tool 'sed'"),
         ({"name": "bash", "arguments": {"command": "ls"}}, "unknown or disabled tool 'bash'"),
-        ({"arguments": {}}, "missing required field `name`"),
-        ({"name": "grep", "arguments": []}, "Expected `object`, got `array`"),
+        ({"arguments": {}}, "`name`: required"),
+        ({"name": "grep", "arguments": []}, "`arguments`: expected object, got array"),
         ({"name": "grep", "arguments": {"pattern": 1}}, "`pattern`: expected string"),
     ],
 )

@@ -240,7 +240,7 @@ async def test_a_definition_with_its_lines(workspace: EngineWorkspace, project: 
         "src/loader.py:5-6  Loader.load_plugin  method\n"
         "5\t    def load_plugin(self, name):\n"
         "6\t        return registry[name]\n\n"
-        "[1 of 1, symbol search: 'Loader.load_plugin': it has the form of a name]"
+        "[1 of 1, symbol search: it has the form of a name]"
     )
     coloured = text(result, Style(colour=True), str(project / "src"))
     assert coloured.startswith("\x1b[1;35mloader.py\x1b[0m\x1b[2m:5-6\x1b[0m  \x1b[1;31mLoader")

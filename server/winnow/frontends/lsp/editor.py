@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 from lsprotocol import types
 from msgspec import Meta, Struct
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
@@ -15,7 +14,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServ
 from winnow.errors import InvalidParams
 from winnow.frontends.lsp.progress import without_tokens
 from winnow.frontends.lsp.protocol import SUGGEST_TERMS
-from winnow.tools.registry import check_texts
+from winnow.tools.registry import typed_params
 from winnow.types import EDITOR_REQUEST, QUERY_CHARACTERS
 
 if TYPE_CHECKING:
@@ -48,10 +47,8 @@ def add_editor_features(server: WinnowServer) -> None:
 
         try:
             # Too fast to report progress.
-            raw = without_tokens(params)[0]
-            check_texts(raw, "")
-            asked = msgspec.convert(raw, SuggestTermsParams)
-        except (msgspec.ValidationError, InvalidParams) as error:
+            asked = typed_params(without_tokens(params)[0], SuggestTermsParams)
+        except InvalidParams as error:
             raise JsonRpcInvalidParams(str(error)) from None
         if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")

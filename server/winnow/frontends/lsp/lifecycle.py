@@ -40,7 +40,7 @@ from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import notices
 from winnow.text.search_roots import repository_root
 from winnow.tools import TOOLS, for_agents, short_list
-from winnow.tools.registry import Tool, check_texts
+from winnow.tools.registry import Tool, typed_params
 from winnow.types import Result
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -113,9 +113,8 @@ def _add_call_tool(server: WinnowServer) -> None:
         tools of `$/tools` to a model uses it."""
         try:
             raw, work_done, _ = without_tokens(params)
-            check_texts(raw, "")
-            asked = msgspec.convert(raw, CallToolParams)
-        except (msgspec.ValidationError, InvalidParams) as error:
+            asked = typed_params(raw, CallToolParams)
+        except InvalidParams as error:
             raise JsonRpcInvalidParams(str(error)) from None
         if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")

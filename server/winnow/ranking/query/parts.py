@@ -70,7 +70,6 @@ def parse_query(query: str) -> QueryParts:
 
 # --- lines ---------------------------------------------------------------------------------
 
-_COLORS = re.compile(r"\x1b\[[\d;]{0,20}m")
 _FENCE = re.compile(r"[ >]{0,6}(```+|~~~+)\s*(\w*)")
 _CONFIGURATION = frozenset("cfg conf env ini json json5 jsonc properties toml yaml yml".split())
 _DIFF = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git |--- [ab]/\S|\+\+\+ [ab]/\S")
@@ -250,11 +249,8 @@ class _Parser:
 
 
 def _lines(query: str) -> list[str]:
-    """Return the lines of a query, without colors and without comments of issue templates."""
-    text = query[:QUERY_CHARACTERS]
-    if "\x1b" in text:
-        text = _COLORS.sub("", text)
-    lines = "".join(_without_comments(text)).splitlines()
+    """Return the lines of a query, without comments of issue templates."""
+    lines = "".join(_without_comments(query[:QUERY_CHARACTERS])).splitlines()
     if len(lines) == 1:
         lines = with_line_breaks(lines[0])
     half = MOST_LINES // 2
