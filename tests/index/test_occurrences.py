@@ -15,6 +15,7 @@ from conftest import MakeWorkspace, git_commit, write_files
 from indexed import MAX_BYTES, fill
 from waiting_for import until
 from winnow.config import Config, Limits
+from winnow.index import occurrences
 from winnow.index.builder import writing
 from winnow.index.builder.extraction import extract_file
 from winnow.index.builder.folder import FolderIndex
@@ -134,6 +135,22 @@ async def test_the_work_is_not_repeated_if_nothing_is_missing(
     monkeypatch.setattr(requests, "Navigation", recorded)
     assert await references(workspace, "run") == found
     assert len(runs) == 1
+
+
+async def test_a_name_searched_before_a_build_is_looked_up_again(
+    workspace: EngineWorkspace, jobs: list[IndexJob], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(occurrences, "MOST_SINCE", 3)
+    assert await references(workspace, "Client.send") == SEND
+    root = workspace.folders[0]
+    write_files(root, {f"more/m{number}.py": "def other(): pass\n" for number in range(9)})
+    write_files(root, {"more/use.py": "from net.client import Client\nClient().send(b'')\n"})
+    assert await workspace.index.refresh([], 20)
+    await workspace.index.build()
+    jobs.clear()
+    assert await references(workspace, "Client.send") == [SEND[0], "more/use.py:2 call", *SEND[1:]]
+    # `resend` has the letters.
+    assert {os.fsdecode(job.path) for job in jobs} == {"more/use.py", "other.py"}
 
 
 async def test_files_that_had_occurrences_get_them_again(workspace: EngineWorkspace) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from winnow.index.store.reader import Reader
 
 MOST_NAMES = 1_000
+# Files since the last search for a name that are read without looking up which of them have it.
+MOST_SINCE = 50
 # Names that JavaScript may use without writing them, and the words that stand for them.
 _STAND_FOR = {
     "default": ("default", "import", "export", "require"),
@@ -73,16 +76,25 @@ def unread_files(
     found: set[str] = set()
     new: list[str] = []
     for name in names:
-        stamp = searched.stamp(name, reader.store)
-        if stamp is None:
+        since = _texts_since(reader, searched.stamp(name, reader.store))
+        if since is None:
             new.append(name)
         else:
-            found.update(path for path, *_ in reader.texts_since(stamp))
+            found.update(since)
     if new:
         found |= _files_with(reader, table(), words_for(new))
     files = reader.partial_among(paths)
     with_names = reader.partial_among(found.difference(files))
     return UnreadFiles(files, sorted(with_names), reader.store, reader.last_text())
+
+
+def _texts_since(reader: Reader, stamp: int | None) -> list[str] | None:
+    """Return the files written since a transaction; None if it is unknown, or if reading so many
+    takes longer than looking up a name again: a build may have begun only then."""
+    if stamp is None:
+        return None
+    since = [path for path, *_ in islice(reader.texts_since(stamp), MOST_SINCE + 1)]
+    return since if len(since) <= MOST_SINCE else None
 
 
 def _files_with(reader: Reader, table: FileTable, words: Sequence[str]) -> set[str]:
