@@ -46,6 +46,8 @@ from winnow.workspace import EngineWorkspace
 # With a smaller share of the files, the index knows too little of the words to order results: the
 # answer comes from text search alone.
 LEAST_SHARE = 0.5
+# With this share, the few texts that it lacks are not worth a search of all texts.
+NEARLY_ALL = 0.99
 # More documents are about something else.
 MOST_GUIDES = 3
 MOST_TESTS = 5
@@ -210,7 +212,7 @@ async def _find_passages(
         indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
     has_definitions = state.state == "ready"
-    has_texts = has_definitions or (state.state == "building" and state.knows_all_texts)
+    has_texts = has_definitions or (state.state == "building" and _knows_nearly_all_texts(state))
     if indexed is not None and indexed.is_current and has_texts:
         found = _only_indexed(scope, query, indexed, wanted, nothing_indexed(workspace))
         if not has_definitions:
@@ -235,6 +237,11 @@ async def _find_passages(
     fallback = SearchFallback(wanted="semantic", used="text", reason=reason, partly=True)
     found = with_state(found, state, reason)
     return Passages(found, _engine(indexed), indexed.model, fallback)
+
+
+def _knows_nearly_all_texts(state: IndexState) -> bool:
+    texts = max(state.files_indexed, state.texts_indexed or 0)
+    return state.knows_all_texts or texts >= NEARLY_ALL * state.files_total > 0
 
 
 def _engine(indexed: IndexHits) -> Engine:
