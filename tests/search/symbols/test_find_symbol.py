@@ -345,3 +345,27 @@ async def test_names_have_one_line(make_workspace: MakeWorkspace, project: Path)
     write_files(project, {"forms.css": "form .aligned p,\nform .aligned ul {\n  color: red;\n}\n"})
     workspace = await built(make_workspace(project))
     assert await names(workspace, "aligned") == ["form .aligned p, form .aligned ul"]
+
+
+async def test_files_without_symbols_that_define_the_name_are_reported(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    packed = "var a=1;" * 10_000
+    write_files(
+        project,
+        {
+            "src/shown.py": "def decode(): ...\n",
+            "web/bundle.js": f"{packed}\nfunction decode(a){{return a}}\n",
+            "web/other.js": f"{packed}decode();",
+        },
+    )
+    workspace = await built(make_workspace(project))
+    result = await find(workspace, "decode")
+    assert [one.path for one in result.symbols] == ["src/shown.py"]
+    [reason] = result.completeness.reasons
+    assert reason.startswith(
+        "files with the name are not indexed: web/bundle.js (it is minified or generated:"
+    )
+    assert (await find(workspace, "shown")).completeness.complete
+    assert (await find(workspace, "decode", path="src")).completeness.complete
+    assert not (await find(workspace, "decode", path="web")).completeness.complete

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from winnow.search.symbols.unread import unread_files
 from winnow.symbols.file_symbols import (
     APART,
     BINDS,
@@ -45,11 +46,6 @@ from winnow.text.lines import SourceText, SourceTexts
 from winnow.text.paths import containing_root
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
-
-# Maximum size of unindexed files to search for a name per request: about ten milliseconds. A small
-# file counts with a minimum, because opening it takes time.
-UNREAD_BYTES = 32 * 1024 * 1024
-UNREAD_LEAST = 64 * 1024
 
 # In languages of functions, `a ++ b` joins two lists.
 _ASSIGNED = re.compile(
@@ -240,23 +236,10 @@ class Navigation:
         return category_of(self.below(path))
 
     def unread(self, symbol: str, path: str = "") -> dict[str, str]:
-        """Return the files that contain a name but could not be indexed, with the reasons.
-
-        Only files in languages that can use the definitions of the file at ``path`` count.
-        """
+        """Return the files that contain a name but could not be indexed, with the reasons: those in
+        languages that can use the definitions of the file at ``path``."""
         asking = self.view.file(path) if path else None
-        around = world(asking.language) if asking else ""
-        name, left = symbol.encode("utf-8", "surrogatepass"), UNREAD_BYTES
-        found: dict[str, str] = {}
-        for file, problem in self.view.problems().items():
-            if not file.language or (around and world(file.language) != around):
-                continue
-            raw = self.sources.raw(file.path, left) if left > 0 else None
-            # If there is too much to search, the file counts as one that contains the name.
-            if left <= 0 or (raw is not None and (len(raw) > left or name in raw)):
-                found[file.path] = problem
-            left -= max(len(raw or b""), UNREAD_LEAST)
-        return found
+        return unread_files(self.view, self.sources, symbol, asking.language if asking else "")
 
     # --- uses ---------------------------------------------------------------------------
 

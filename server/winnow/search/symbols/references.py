@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,6 +29,7 @@ from winnow.search.symbols.requests import (
     with_symbols,
 )
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
+from winnow.search.symbols.unread import unread_in_words
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
@@ -43,7 +44,6 @@ TEXT_CHARACTERS = 300
 OTHERS_NAMED = 5
 # More definitions of a name are those of a convention, such as `main`.
 MOST_DEFINITIONS = 100
-UNREAD_NAMED = 3
 # Texts of a cluster are parsed in this time.
 PARSE_SECONDS = 2.0
 _TIERS = {"certain": 0, "likely": 1, "possible": 2}
@@ -168,7 +168,7 @@ async def _references(
         raise await _with_problem(workspace, scope, needed, error, unparsed) from None
     shown, resolved = _Shown(answer.navigation, scope), answer.result
     reasons = unsearched_reasons(selector.name, resolved.more)
-    reasons += [shown.unread(resolved.unread)] if resolved.unread else []
+    reasons += [unread_in_words(resolved.unread, shown.in_words)] if resolved.unread else []
     completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
     definitions = [] if resolved.symbols[0].external else resolved.symbols[0].places
     definitions = sorted(definitions, key=lambda place: not _is_at(place, selector, needed.paths))
@@ -305,7 +305,7 @@ def _symbols(
     distinct = [each for each in found if not each[1].declared] or found[:1]
     if not distinct:
         unread = navigation.unread((parts_of(selector.name) or [selector.name])[-1])
-        reason = f", and {shown.unread(unread)}" if unread else ""
+        reason = f", and {unread_in_words(unread, shown.in_words)}" if unread else ""
         raise NoSymbol(
             f"No indexed file defines {selector.name!r}{reason}: pass `path` and `line` of a use,"
             " or search with find_symbol or grep",
@@ -389,12 +389,6 @@ class _Shown:
         line = f":{source.line_at(place.at) + 1}" if source else ""
         return self.in_words(place.path) + line
 
-    def unread(self, unread: Mapping[str, str]) -> str:
-        """Return a sentence about the files that :meth:`Navigation.unread` returns."""
-        named = [f"{self.in_words(path)} ({why})" for path, why in unread.items()]
-        more = f" and {len(named) - UNREAD_NAMED} more" if len(named) > UNREAD_NAMED else ""
-        return f"files with the name are not indexed: {', '.join(named[:UNREAD_NAMED])}{more}"
-
     def reference(self, use: SymbolUse) -> FoundReference:
         source = self._navigation.sources.read(use.path)
         assert source is not None
@@ -456,7 +450,7 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
             f"the type that {symbol.name!r} is a member of is unknown: these are the uses of all"
             " members with that name"
         )
-    if symbol.external:
+    if symbol.external and not found.unread:
         warnings.append(f"{symbol.name!r} is defined outside of the workspace, or nowhere")
     if found.undecided:
         warnings.append(

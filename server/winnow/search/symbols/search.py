@@ -33,6 +33,7 @@ from winnow.search.index.state import (
 )
 from winnow.search.shared.scope import shared_symbols
 from winnow.search.symbols.rows import FoundSymbol
+from winnow.search.symbols.unread import unread_files, unread_in_words
 from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
 from winnow.symbols.search.query import KINDS, SymbolQuery, parse
@@ -43,6 +44,7 @@ from winnow.text.definition_patterns import (
     definition_patterns,
     files_with,
 )
+from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root
 from winnow.text.plural import counted
 from winnow.text.ripgrep import Ripgrep
@@ -65,6 +67,8 @@ FIRST_FILES = 24
 SMALL_SECONDS = 2.0
 # Pages end here: another query is the better way to find what follows.
 MOST = 10_000
+# Shorter names are parts of too many words.
+LEAST_LETTERS = 3
 # While the user types, wait this long for changed files: the next letter searches again.
 TYPING_SECONDS = 1.0
 # Maximum number of results of the search without filters, after one that found nothing.
@@ -205,6 +209,7 @@ class SymbolSearch:
         self.changed = False
         self.sent: list[FoundSymbol] = []
         self.warnings: list[str] = []
+        self._unread: dict[str, str] = {}
         self._exact_matches: list[Symbol] = []  # while the index is incomplete
         self._reasons: list[str] = []
 
@@ -260,10 +265,24 @@ class SymbolSearch:
             roots=[root.as_posix() for root in self.scope.roots],
         )
         self.found = found = finder.find(_absolute(self.workspace.buffers))
+        self._unread = self._find_unread(view)
         self.skipped_results, self.changed = cursor.resume(
             self.page, int, lambda number: max(0, min(number, len(found.symbols))), self.stamp
         )
         return view.changed({symbol.file.path for symbol in self._page_symbols})
+
+    def _find_unread(self, view: Snapshot) -> dict[str, str]:
+        """Return the files of the scope that have a name of the query and are not indexed."""
+        sources = SourceTexts(
+            self.scope.roots, self.workspace.buffers, self.workspace.config.limits.parse_bytes
+        )
+        names = [term.text for term in self.query.terms if len(term.text) >= LEAST_LETTERS]
+        unread: dict[str, str] = {}
+        for name in names:
+            unread |= unread_files(view, sources, name, defining=True)
+        if not self.scope.is_filtered:
+            return unread
+        return {path: why for path, why in unread.items() if self._accepts(File(path, ""))}
 
     @property
     def _page_symbols(self) -> Sequence[Symbol]:
@@ -422,12 +441,20 @@ class SymbolSearch:
             problems = self.workspace.index.problem_messages()
             reasons += [f"the index is incomplete: {problem}" for problem in problems]
             reasons += nothing_indexed(self.workspace)
+            if self._unread:
+                reasons.append(unread_in_words(self._unread, self._path_shown))
         return Completeness(
             complete=not reasons,
             reasons=reasons,
             skipped=Skipped(),
             timed_out=self.found.timed_out,
             index=state,
+        )
+
+    def _path_shown(self, path: str) -> str:
+        located = self._located(path)
+        return (
+            self.scope.shown(self.scope.prefix(located[0]) + located[1]).path if located else path
         )
 
     def _shown(self, symbols: Iterable[Symbol]) -> list[FoundSymbol]:
