@@ -369,3 +369,21 @@ async def test_files_without_symbols_that_define_the_name_are_reported(
     assert (await find(workspace, "shown")).completeness.complete
     assert (await find(workspace, "decode", path="src")).completeness.complete
     assert not (await find(workspace, "decode", path="web")).completeness.complete
+
+
+async def test_a_path_that_the_index_leaves_out_is_named(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    write_files(
+        git_init(project),
+        {".gitignore": "out\n", "out/a.py": "def ours(): ...\n", "src/b.py": "def theirs(): ...\n"},
+    )
+    workspace = await built(make_workspace(project))
+    result = await find(workspace, "ours", path="out")
+    assert not result.symbols
+    assert result.completeness.reasons == [
+        "out is not in the index, because it is ignored, hidden or in a submodule: search for exact"
+        " text to find what is in it"
+    ]
+    assert (await find(workspace, "ours", path="src")).completeness.complete
+    assert (await find(workspace, "ours", path="src/b.py")).completeness.complete

@@ -37,7 +37,12 @@ from winnow.search.code.orientation import (
 from winnow.search.code.ranked_text import files_about
 from winnow.search.code.relations import is_named_after, topic_of_tests
 from winnow.search.index.retry import again_if_damaged
-from winnow.search.index.state import left_out_in_words, nothing_indexed, state_in_words
+from winnow.search.index.state import (
+    left_out_in_words,
+    nothing_indexed,
+    path_not_indexed,
+    state_in_words,
+)
 from winnow.search.shared.scope import SharedScope
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, IndexState, Progress, Skipped
@@ -214,7 +219,8 @@ async def _find_passages(
     has_definitions = state.state == "ready"
     has_texts = has_definitions or (state.state == "building" and _knows_nearly_all_texts(state))
     if indexed is not None and indexed.is_current and has_texts:
-        found = _only_indexed(scope, query, indexed, wanted, nothing_indexed(workspace))
+        nothing = [*nothing_indexed(workspace), *path_not_indexed(workspace, scope)]
+        found = _only_indexed(scope, query, indexed, wanted, nothing)
         if not has_definitions:
             so_far = f"{state_in_words(workspace.index, state)}: the order of results may change"
             found = with_state(found, state, so_far)

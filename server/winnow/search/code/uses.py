@@ -14,6 +14,7 @@ from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, HitList
 from winnow.search.code.enclosing import MARK, enclosing
 from winnow.search.code.relations import Relation, RelationKind, is_named_after
+from winnow.search.index.state import path_not_indexed
 from winnow.search.shared.scope import shared_roots
 from winnow.search.symbols.navigation import (
     Kind,
@@ -132,6 +133,7 @@ async def find_related(
     if not hits:
         warnings.insert(0, f"{_NOTHING[relation.kind]} {relation.name}")
     reasons = [*unsearched_reasons(relation.name, unsearched), *unparsed_reasons(unparsed)]
+    reasons += path_not_indexed(workspace, scope)
     completeness = completeness_of(workspace, answer, reasons)
     warnings = [*scope.warnings, *warnings]
     return HitList(scope, hits[:MOST_HITS], len(hits), completeness, warnings=warnings)

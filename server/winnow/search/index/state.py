@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -25,7 +26,7 @@ from winnow.search.index.rows import FolderStatus, IndexStatus, IndexStatusSetti
 from winnow.storage.paths import shown_path
 from winnow.text.paths import containing_root
 from winnow.text.plural import counted
-from winnow.text.scope import Scope
+from winnow.text.scope import Scope, clean_path
 from winnow.types import Completeness, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
@@ -142,6 +143,22 @@ def nothing_indexed(workspace: EngineWorkspace) -> list[str]:
     """Return the reason why a complete index has no files, if it has none."""
     why = workspace.index.why_empty
     return [why] if why else []
+
+
+def path_not_indexed(workspace: EngineWorkspace, scope: Scope) -> list[str]:
+    """Return why a complete index has nothing of the path that a search names, if so."""
+    path = clean_path(scope.paths[0])
+    if not scope.filters.path or not workspace.index.state().knows_all:
+        return []
+    folder = path if (scope.root / path).is_dir() else os.path.dirname(path)
+    if folder in ("", ".") or scope.root not in workspace.roots():
+        return []
+    if workspace.index.has_folder(scope.root, folder):
+        return []
+    return [
+        f"{scope.filters.path} is not in the index, because it is ignored, hidden or in a"
+        " submodule: search for exact text to find what is in it"
+    ]
 
 
 def index_warnings(workspace: EngineWorkspace) -> list[str]:

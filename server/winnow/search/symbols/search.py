@@ -29,6 +29,7 @@ from winnow.search.index.state import (
     left_out_in_words,
     left_out_of,
     nothing_indexed,
+    path_not_indexed,
     state_in_words,
 )
 from winnow.search.shared.scope import shared_symbols
@@ -441,6 +442,7 @@ class SymbolSearch:
             problems = self.workspace.index.problem_messages()
             reasons += [f"the index is incomplete: {problem}" for problem in problems]
             reasons += nothing_indexed(self.workspace)
+            reasons += path_not_indexed(self.workspace, self.scope)
             if self._unread:
                 reasons.append(unread_in_words(self._unread, self._path_shown))
         return Completeness(
