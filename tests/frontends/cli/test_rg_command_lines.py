@@ -177,3 +177,19 @@ def matches_in(output: str) -> list[dict[str, Any]]:
     for match in matches:
         match.pop("absolute_offset", None)
     return sorted(matches, key=lambda match: (match["path"]["text"], match["line_number"]))
+
+
+@pytest.mark.parametrize("flag", ["-c", "-l", "-n"])
+def test_more_matches_than_fit_into_an_answer_are_all_printed(
+    flag: str, project: Path, tmp_path: Path
+) -> None:
+    lines = "".join(f"load {number}\n" for number in range(2_000))
+    write_files(project, {"a.md": lines, "b.md": "load\n"})
+    write_files(tmp_path, {"limits.toml": "[limits]\nanswer_bytes = 50000\n"})
+    arguments = [flag, "load", "a.md", "b.md"]
+    ours = winnow(project, "grep", *arguments, WINNOW_CONFIG=str(tmp_path / "limits.toml"))
+    assert (ours.returncode, ours.stderr) == (0, "")
+    if flag == "-n":
+        assert set(rows(ours.stdout)) == set(rows_of_ripgrep(ripgrep(project, arguments)))
+    else:
+        assert sorted(ours.stdout.split()) == sorted(ripgrep(project, arguments).split())

@@ -22,6 +22,7 @@ from winnow.config.globs import GLOB_CHARACTERS, escaped, glob_regex
 from winnow.errors import InvalidParams, SearchError
 from winnow.frontends.cli import ripgrep_flags
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
+from winnow.search.answer.completeness import CHANGED, with_reasons
 from winnow.search.shared.place import shared_place
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
@@ -42,6 +43,8 @@ Opened = AbstractAsyncContextManager[EngineWorkspace]
 
 # How long a search waits at most for the index that it has begun, in seconds.
 INDEX_SECONDS = 10.0
+# Pages of an answer that is larger than the limit, each of up to 8 MiB.
+MOST_PAGES = 16
 # Without a terminal, a command says that it waits for the index after this time, in seconds: the
 # index of a small folder takes less.
 NOTICE_SECONDS = 1.0
@@ -82,6 +85,8 @@ async def call(
                 if names := getattr(options, "types_not", None):
                     raw["exclude"] += await _globs_of_types(workspace, names)
                 result: Result = await tool.call(workspace, raw, status)
+                if isinstance(result, GrepResult) and options.format == "text":
+                    result = await _with_next_pages(tool, workspace, raw, status, result)
     except SearchError as error:
         return _failed(tool, error, options.format)
     found = getattr(result, "done", None) or getattr(result, "returned", 1)
@@ -94,6 +99,32 @@ async def call(
             output = ripgrep_flags.in_form(result, options.form, folder, null=options.null)
             return Outcome(code, output, _problems(result))
     return Outcome(code, _rendered(tool, result, options.format, caller, raw) + "\n")
+
+
+async def _with_next_pages(
+    tool: Tool[Any, Any],
+    workspace: EngineWorkspace,
+    raw: dict[str, Any],
+    status: Progress,
+    result: GrepResult,
+) -> GrepResult:
+    """Return the result with the pages that follow it because the size of an answer is limited."""
+    pages = [result]
+    left = raw["max_results"] - result.returned
+    while pages[-1].cursor and pages[-1].returned and left > 0 and len(pages) < MOST_PAGES:
+        following = {**raw, "cursor": pages[-1].cursor, "max_results": left}
+        pages.append(await tool.call(workspace, following, status))
+        left -= pages[-1].returned
+    if len(pages) == 1:
+        return result
+    changed = [CHANGED] * any(CHANGED in page.completeness.reasons for page in pages)
+    return msgspec.structs.replace(
+        pages[-1],
+        matches=[match for page in pages for match in page.matches],
+        returned=sum(page.returned for page in pages),
+        completeness=with_reasons(pages[-1].completeness, *changed),
+        warnings=list(dict.fromkeys(warning for page in pages for warning in page.warnings)),
+    )
 
 
 async def _globs_of_types(workspace: EngineWorkspace, names: Sequence[str]) -> list[str]:
