@@ -146,13 +146,14 @@ class NotFound(SearchError):
 
 
 class NoSymbol(SearchError):
-    """No symbol is at the position, or has the name. ``path`` is the file of the request, if
-    any."""
+    """No symbol is at the position, or has the name. ``path`` is the file of the request, if any,
+    ``meant`` the name that was probably meant."""
 
     kind = "not_found"
 
-    def __init__(self, problem: str, path: str = "") -> None:
+    def __init__(self, problem: str, path: str = "", meant: str = "") -> None:
         super().__init__(problem, path=path)
+        self.meant = meant
 
 
 class NotInRepository(SearchError):

@@ -113,7 +113,20 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
             {"file": "src/loader.py", "start_line": 2, "end_line": 3},
             {"path": "src/loader.py", "spans": "2-3"},
         ),
+        (
+            "read",
+            {"file_path": "src/loader.py", "offset": 2, "limit": 3},
+            {"path": "src/loader.py", "spans": "2-4"},
+        ),
+        ("read", {"path": "src/loader.py", "offset": 2}, {"path": "src/loader.py", "spans": "2-"}),
+        (
+            "read",
+            {"path": "loader.py", "outline": True},
+            {"path": "src/loader.py", "outline": True},
+        ),
         ("references", {"symbol": "load_plugin"}, {"name": "load_plugin"}),
+        ("references", {"name": "load_plugn"}, {"name": "Loader.load_plugin"}),
+        ("references", {"name": "Loader::load_plugns"}, {"name": "Loader.load_plugins"}),
     ],
 )
 async def test_an_error_has_the_corrected_call_and_that_works(
@@ -147,6 +160,20 @@ async def test_an_unclear_call_is_not_corrected(
         answer = await client.call_tool(name, params)
     assert answer.is_error
     assert "Corrected call" not in text_of(answer)
+
+
+async def test_an_unknown_field_is_answered_with_those_of_the_short_list(project: Path) -> None:
+    async with connected_here(project, *SHORT) as client:
+        answer = await client.call_tool("read", {"path": "src/loader.py", "nonsense": 1})
+    assert text_of(answer).startswith(
+        "`nonsense`: unknown field; valid fields: path, outline, spans, cursor\n"
+    )
+
+
+async def test_a_definition_that_is_read_by_name_has_its_file(project: Path) -> None:
+    async with connected_here(project, *SHORT) as client:
+        answer = await client.call_tool("read", {"path": "Loader.load_plugins"})
+    assert text_of(answer).startswith("src/loader.py:2-3  Loader.load_plugins\n2\t")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_every_tool_and_field_has_a_description(tool: Tool[Any, Any]) -> None:
         ({"serach_terms": ["a"]}, "`serach_terms`: unknown field; valid fields: "),
         ({"max_results": "5"}, "`max_results`: expected integer, got string"),
         ({"search_terms": None}, "`search_terms`: expected array, got null"),
-        ({"ranker": "best"}, "`ranker`: invalid enum value 'best'"),
+        ({"ranker": "best"}, "`ranker`: invalid enum value 'best'; valid values: auto, "),
         ({"search_terms": ["a\x00"]}, "`search_terms[0]`: control character '\\x00'"),
         ({"search_terms": ["\ud800"]}, "`search_terms[0]`: not valid Unicode"),
     ],

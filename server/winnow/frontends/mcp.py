@@ -34,7 +34,7 @@ from winnow.search.answer.shorten import measured_as
 from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents, short_list
 from winnow.tools.correction import corrected
-from winnow.tools.registry import BUDGET, Tool
+from winnow.tools.registry import BUDGET, VALID_FIELDS, Tool
 from winnow.types import Answer, Progress, Result
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -59,6 +59,16 @@ Searches the current code of one workspace. Start with `search`; then `read` the
 _INSTEAD = (
     ("see `tree` or `glob`", "pass it to `search` or `grep`"),
     ("find_symbol or grep", "`search` or `grep`"),
+    (
+        "use `grep` or `glob` with include_ignored and include_hidden",
+        "use `grep` with include_ignored, or `path` for a hidden folder",
+    ),
+    (
+        ": pass `column`, or `name`",
+        ": pass its place with the column ('src/a.py:12:5'), or the name",
+    ),
+    (", or pass `literal` (`-F`)", ", or pass `literal`"),
+    ("pass `multiline` for matches over line ends", "a pattern matches within one line"),
     ("pass `path` and `line` of a use", "pass the place of a use as `name`, such as 'src/a.py:12'"),
     ("pass `path` and `line` for", "pass a place as `name`, such as 'src/a.py:12', for"),
 )
@@ -210,7 +220,7 @@ class _Session:
             result = await self._call(context, tool, raw)
         except SearchError as error:
             # A result for the model, which can act on it, not a protocol error.
-            text = error.message if self.all_tools else _for_short_list(error.message)
+            text = error.message if self.all_tools else _for_short_list(error.message, tool)
             if call := corrected(tool, params.arguments or {}, error):
                 text += f"\nCorrected call: {params.name} {msgspec.json.encode(call).decode()}"
             return types.CallToolResult(
@@ -219,7 +229,7 @@ class _Session:
                 _meta={"winnow/error": error.data},
             )
         if isinstance(result, Answer) and not self.all_tools:
-            warnings = [_for_short_list(warning) for warning in result.warnings]
+            warnings = [_for_short_list(warning, tool) for warning in result.warnings]
             result = msgspec.structs.replace(result, warnings=warnings)
         return types.CallToolResult(
             content=[types.TextContent(text=tool.plain(result))],
@@ -297,11 +307,12 @@ class _Session:
         return types.ReadResourceResult(contents=[text])
 
 
-def _for_short_list(message: str) -> str:
-    """Return a message that names only tools of the short list."""
+def _for_short_list(message: str, tool: Tool[Any, Any]) -> str:
+    """Return a message that names only tools of the short list, and their params."""
     for named, instead in _INSTEAD:
         message = message.replace(named, instead)
-    return message
+    known, offered, _ = message.partition(VALID_FIELDS)
+    return f"{known}{offered}{', '.join(tool.short.params)}" if offered and tool.short else message
 
 
 def _bare(schema: Any) -> Any:

@@ -22,12 +22,14 @@ from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace,
 from winnow.storage.paths import is_inside, real_path, real_path_or_none, shown_path
 from winnow.storage.untrusted import SETTINGS_BYTES, UnusableFile, open_untrusted
 
-# `a.py:12`, `a.py:12:5`, `a.py:12-40`, `a.py#L12`, `a.py#L12-L40`
+# `a.py:12`, `a.py:12:5`, `a.py:12-40`, `a.py:12-`, `a.py:L12-L40`, `a.py#L12`, `a.py#L12-L40`
 _PLACE = re.compile(
-    r"(.+?)(?::([0-9]{1,9})(?:-([0-9]{1,9})|:[0-9]{1,9})?:?"
-    r"|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)",
+    r"(.+?)(?::([0-9]{1,9})(?:-([0-9]{0,9})|:[0-9]{1,9})?:?"
+    r"|(?:#|:)L([0-9]{1,9})(?:-L?([0-9]{0,9}))?)",
     re.S,
 )
+_COLUMN = re.compile(r".+:[0-9]{1,9}:([0-9]{1,9}):?", re.S)
+LAST_LINE = 999_999_999
 # `send`, `Client.send`, `Client::send`, `Client#send`
 _SYMBOL_NAME = re.compile(r"\w+(?:(?:\.|::|#)\w+)*")
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
@@ -101,8 +103,14 @@ def place_of(path: str) -> tuple[str, tuple[int, int | None]] | None:
     if found is None:
         return None
     path, *numbers = found.groups()
-    first, last = (int(number) for number in (*filter(None, numbers), 0)[:2])
-    return path, (first, last or None)
+    first, last = (*(number for number in numbers if number is not None), None)[:2]
+    return path, (int(first or 0), None if last is None else int(last or LAST_LINE))
+
+
+def column_of(path: str) -> int:
+    """Return the column of a place such as `a.py:12:5`; 0 if it names none."""
+    found = _COLUMN.fullmatch(path)
+    return int(found[1]) if found else 0
 
 
 def lines_of_part(located: Located) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import inspect as inspection
 
-from winnow.errors import InvalidParams, InvalidPattern, NotFound, SearchError
+from winnow.errors import InvalidParams, InvalidPattern, NoSymbol, NotFound, SearchError
 from winnow.tools.registry import LIMITS, Tool
 
 # Names that models use for a param, because other tools call it so.
@@ -29,6 +29,8 @@ _OTHER_NAMES = {
 # The first and the last line of a file, which `spans` has as one text.
 _FIRST = ("start_line", "line_start", "first_line", "from_line", "start")
 _LAST = ("end_line", "line_end", "last_line", "to_line", "end")
+# The first line and the number of lines, as other tools for reading files have them.
+_OFFSET, _COUNT = "offset", ("limit", "max_lines", "num_lines", "count", "length")
 _LIMITS = (*LIMITS, "top_k", "k", "count", "num_results", "n", "max", "head_limit")
 SIMILAR = 0.75
 # Lookaround, references to groups, and line ends.
@@ -41,6 +43,8 @@ def corrected(
     """Return the params of the call that was probably meant; None if that is unclear."""
     if isinstance(error, NotFound):
         call = {**raw, "path": error.meant} if error.meant and "path" in raw else None
+    elif isinstance(error, NoSymbol):
+        call = {**raw, "name": error.meant} if error.meant else None
     elif isinstance(error, InvalidPattern):
         # A pattern that ripgrep does not support is no text either.
         is_text = "literal" in _kinds(tool) and not _UNSUPPORTED.search(error.data["pattern"])
@@ -68,14 +72,19 @@ def _with_known_params(tool: Tool[Any, Any], raw: Mapping[str, Any]) -> dict[str
             call[known] = _of_kind(kinds[known], value)
     if "spans" in kinds and "spans" not in call and (lines := _lines_of(raw)):
         call["spans"] = lines
+        call.pop("max_lines", None)
     return call
 
 
 def _lines_of(raw: Mapping[str, Any]) -> str:
     """Return the lines that two params name, as a span, or ""."""
-    first, last = (
-        next((raw[name] for name in names if name in raw), None) for names in (_FIRST, _LAST)
+    offset, count, first, last = (
+        next((raw[name] for name in names if name in raw), None)
+        for names in ((_OFFSET,), _COUNT, _FIRST, _LAST)
     )
+    if isinstance(offset, int):
+        start = max(1, offset)
+        return f"{start}-{start + count - 1 if isinstance(count, int) and count > 0 else ''}"
     return f"{first}-{last}" if first is not None and last is not None else ""
 
 

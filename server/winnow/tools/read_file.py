@@ -157,6 +157,10 @@ class ReadFileResult(Answer, frozen=True, kw_only=True):
     outline: Annotated[
         bool, Meta(description="True if these are the first lines of the definitions in the file.")
     ] = False
+    symbol: Annotated[
+        str | None,
+        Meta(description="The qualified name of the symbol whose definition this is."),
+    ] = None
     document: Annotated[
         str | None,
         Meta(
@@ -183,17 +187,23 @@ class ReadFileResult(Answer, frozen=True, kw_only=True):
 
 def plain(result: ReadFileResult) -> str:
     """Render the lines with their numbers, then notes in square brackets."""
-    return _rendered(result, FOR_AGENTS, "more with the cursor")
+    return _rendered(result, FOR_AGENTS, "more with the cursor", None)
 
 
 def text(result: ReadFileResult, style: Style, folder: str) -> str:
     """Render the same with dimmed numbers in a column, as `cat -n` does, and dimmed notes."""
-    return _rendered(result, style, "more: --cursor")
+    return _rendered(result, style, "more: --cursor", folder)
 
 
-def _rendered(result: ReadFileResult, style: Style, more: str) -> str:
+def _rendered(result: ReadFileResult, style: Style, more: str, folder: str | None) -> str:
+    heading = []
+    if result.symbol and result.chunks:
+        full = os.path.join(result.root, result.path)
+        path = printable(os.path.relpath(full, folder) if folder else result.path)
+        place = f"{style.path(path)}:{result.chunks[0].start}-{result.chunks[-1].end}"
+        heading.append(f"{place}  {style.match(printable(result.symbol))}")
     notes = [*_notes(result), *[f"{more} {result.cursor}"] * bool(result.cursor)]
-    return "\n".join([*_rows(result, style), *(style.dim(f"[{note}]") for note in notes)])
+    return "\n".join([*heading, *_rows(result, style), *(style.dim(f"[{note}]") for note in notes)])
 
 
 def _rows(result: ReadFileResult, style: Style) -> Iterator[str]:
@@ -288,7 +298,10 @@ async def read_file(
 
         found = await read_shared_text(workspace, request, place, outline=params.outline)
     elif params.outline:
-        found = await _outline(workspace, request)
+        try:
+            found = await _outline(workspace, request)
+        except NotFound as error:
+            raise await _with_named_file(workspace, error, request.path, progress) from None
     else:
         found = await _lines_or_definition(workspace, request, progress)
     return await asyncio.to_thread(page_of, params, found)
@@ -341,7 +354,8 @@ async def _lines_or_definition(
         raise await _with_named_file(workspace, missing, request.path, progress) from None
     at = msgspec.structs.replace(request, path=definition.path, ranges=[definition.lines])
     found = await read_file_text(workspace, at)
-    return msgspec.structs.replace(found, warnings=[*found.warnings, *definition.others])
+    warnings = [*found.warnings, *definition.others]
+    return msgspec.structs.replace(found, warnings=warnings, symbol=definition.symbol)
 
 
 async def _with_named_file(
@@ -435,6 +449,7 @@ def _result(
         line_endings=_line_endings(lines),
         unsaved=found.unsaved,
         outline=params.outline,
+        symbol=found.symbol,
         document=found.document,
         total_found=count_within(found.ranges, reading.seen),
         returned=len(lines),

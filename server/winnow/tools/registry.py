@@ -11,8 +11,9 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 
@@ -446,7 +447,7 @@ def typed_params(raw: object, params: type[S]) -> S:
     try:
         return msgspec.convert(raw, params)
     except msgspec.ValidationError as error:
-        raise _invalid(str(error), params.__struct_fields__) from None
+        raise _invalid(str(error), fields_of(params)) from None
 
 
 def _with_typed_queries(raw: object) -> object:
@@ -480,25 +481,36 @@ def check_texts(value: object, path: str) -> None:
             check_texts(item, f"{path}[{place}]")
 
 
+VALID_FIELDS = "; valid fields: "
 _JSON_NAMES = {"str": "string", "bool": "boolean", "int": "integer", "float": "number"}
 
 
-def _invalid(message: str, fields: Iterable[str]) -> InvalidParams:
+def _invalid(message: str, fields: Sequence[ToolField]) -> InvalidParams:
     """Turn msgspec's message into one that begins with the field: "`search_terms[1]`: expected …".
 
-    For an unknown field, list the valid ones, so that an agent can fix its call at once.
+    For an unknown field or value, list the valid ones, so that an agent can fix its call at once.
     """
     problem, _, path = message.partition(" - at `$")
     path = path.rstrip("`").removeprefix(".")
     if found := re.search(r"(missing required|contains unknown) field `(.*)`", problem, re.S):
         problem = "required" if found[1].startswith("missing") else "unknown field"
         if problem == "unknown field" and not path:
-            problem += f"; valid fields: {', '.join(fields) or 'none'}"
+            problem += f"{VALID_FIELDS}{', '.join(field.name for field in fields) or 'none'}"
         path = f"{path}.{found[2]}" if path else found[2]
+    if problem.startswith("Invalid enum value"):
+        kinds = (field.kind for field in fields if field.name == re.split(r"[.\[]", path)[0])
+        problem += f"; valid values: {', '.join(chain.from_iterable(map(_choices, kinds)))}"
     problem = re.sub(r"`(\w+)`", lambda word: _JSON_NAMES.get(word[1], word[1]), problem).replace(
         "Expected", "expected"
     )
     return InvalidParams(path, problem)
+
+
+def _choices(kind: inspection.Type) -> list[str]:
+    """Return the values that a field, or each item of it, may have."""
+    if isinstance(kind, inspection.ListType):
+        return _choices(kind.item_type)
+    return list(map(str, kind.values)) if isinstance(kind, inspection.LiteralType) else []
 
 
 def _type_name(value: object) -> str:

@@ -129,5 +129,5 @@ async def test_an_outline_has_the_first_lines_of_definitions(
 
 async def test_an_outline_needs_definitions(make_workspace: MakeWorkspace, folder: Path) -> None:
     write_files(folder, {"notes.txt": "nothing\n"})
-    with pytest.raises(InvalidParams, match="no definitions are known"):
+    with pytest.raises(InvalidParams, match="no definitions of this file are known"):
         await read(make_workspace, folder, path="notes.txt", outline=True)

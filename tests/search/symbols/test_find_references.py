@@ -312,6 +312,14 @@ async def test_symbols_defined_elsewhere_have_uses(
     ]
 
 
+async def test_a_place_may_have_a_column(workspace: EngineWorkspace) -> None:
+    line = (workspace.folders[0] / "app.py").read_text().splitlines()[4]
+    place = f"app.py:5:{line.index('send') + 1}"
+    assert places(await find(workspace, name=place)) == places(
+        await find(workspace, path="app.py", line=5, name="send")
+    )
+
+
 async def test_unindexed_files_with_the_name_are_reported(workspace: EngineWorkspace) -> None:
     root = workspace.folders[0]
     # Generated files are not parsed.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from winnow.errors import IndexUnavailable, InvalidParams, NotFound
+from winnow.index.builder.unsaved import UNSAVED_SECONDS
 from winnow.search.code.definitions import definitions_of
-from winnow.search.symbols.rows import FoundSymbol
-from winnow.search.symbols.search import find_symbols
+from winnow.search.symbols.search import closest_symbol, find_symbols
+from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 from winnow.text.paths import locate
 from winnow.text.reading import LineRange
@@ -22,8 +24,9 @@ MOST, NAMED = 20, 3
 
 
 class NamedDefinition(NamedTuple):
-    """The file and the lines of a definition, and a warning if there are others of its name."""
+    """A definition with its file and lines, and a warning if there are others of its name."""
 
+    symbol: str
     path: str
     lines: LineRange
     others: Sequence[str]
@@ -42,26 +45,23 @@ async def definition_named(
         search = await find_symbols(
             *(workspace, scope, dotted, progress), exact=True, max_results=MOST
         )
+        close = None
         if not search.symbols() and language_of(name) is None:
-            close = await find_symbols(*(workspace, scope, dotted, progress), max_results=1)
-            _suggest(name, close.symbols())
+            close = await closest_symbol(workspace, dotted, progress)
     except IndexUnavailable:
         raise NotFound(name) from None
+    if close is not None:
+        meant = close.qualified_name
+        raise NotFound(name, f"Did you mean the {close.kind} {meant!r}?", meant)
     if not search.symbols():
         raise NotFound(name)
     best, *others = search.symbols()
     places = ", ".join(f"{other.path}:{other.line}" for other in others[:NAMED])
-    count = len(others)
+    count = max(search.found.total, len(search.symbols())) - 1
     warning = f"{count} other definition{'s' * (count > 1)} of {name}, such as {places}"
     path = os.path.join(best.root or str(scope.root), best.path)
-    return NamedDefinition(path, LineRange(best.line, best.end_line), [warning] * bool(others))
-
-
-def _suggest(name: str, symbols: Sequence[FoundSymbol]) -> None:
-    """Raise NotFound with the name of the first symbol, if there is one."""
-    for symbol in symbols[:1]:
-        meant = symbol.qualified_name
-        raise NotFound(name, f"Did you mean the {symbol.kind} {meant!r}?", meant)
+    lines = LineRange(best.line, best.end_line)
+    return NamedDefinition(best.qualified_name, path, lines, [warning] * bool(others))
 
 
 async def outline_lines(workspace: EngineWorkspace, path: str) -> list[LineRange]:
@@ -74,9 +74,16 @@ async def outline_lines(workspace: EngineWorkspace, path: str) -> list[LineRange
     located = locate(path, roots, tuple(workspace.buffers))
     scope = workspace.scope(Filters())
     shown = scope.prefix(located.place) + located.below
+    seconds, began, is_late = workspace.config.limits.search_seconds, time.monotonic(), True
+    found: Mapping[str, Sequence[Definition]] = {}
     with workspace.index.beginning_none():
-        found = await definitions_of(workspace, scope, [shown])
+        # The first worker may take longer to start than a search waits for it.
+        while not found and is_late and time.monotonic() - began < seconds:
+            asked = time.monotonic()
+            found = await definitions_of(workspace, scope, [shown])
+            is_late = time.monotonic() - asked >= UNSAVED_SECONDS
     known = [each for each in found.get(shown, ()) if not each.local]
     if not known:
-        raise InvalidParams("outline", "no definitions are known in this file: read its lines")
+        why = f"its definitions were not read in {seconds:g} s" if is_late else "it has none"
+        raise InvalidParams("outline", f"no definitions of this file are known ({why}): read lines")
     return [LineRange(each.line + 1, each.line + 1) for each in known]

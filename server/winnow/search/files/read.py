@@ -71,7 +71,8 @@ class FileText(Struct, frozen=True):
     """The lines that were read, and the file that they come from.
 
     `document` is the format of a document whose text was read. `seconds` is the time limit.
-    `repository` and `commit` are those of a text from a search cluster.
+    `repository` and `commit` are those of a text from a search cluster. `symbol` is the qualified
+    name if the lines are its definition.
     """
 
     root: Path
@@ -85,6 +86,7 @@ class FileText(Struct, frozen=True):
     warnings: Sequence[str]
     repository: str | None = None
     commit: str | None = None
+    symbol: str | None = None
 
     @property
     def uri(self) -> str | None:

@@ -29,11 +29,12 @@ from winnow.search.symbols.requests import (
     with_symbols,
 )
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
+from winnow.search.symbols.search import closest_symbol
 from winnow.search.symbols.unread import unread_in_words
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
-from winnow.text.paths import containing_root, locate, place_of
+from winnow.text.paths import column_of, containing_root, locate, place_of
 from winnow.text.plural import counted
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import DisplayPath, Filters, Scope
@@ -114,7 +115,8 @@ async def find_references(
     roots = workspace.search_roots()
     located = locate(selector.path, roots, tuple(workspace.buffers)) if selector.path else None
     if located and located.lines and not selector.line:
-        selector = msgspec.structs.replace(selector, line=located.lines[0])
+        line, column = located.lines[0], selector.column or column_of(selector.path)
+        selector = msgspec.structs.replace(selector, line=line, column=column)
     if not selector.name and not selector.line:
         raise InvalidParams("name", "pass `name`, or `path` and `line`")
     paths = [absolute(roots, located)] if located else []
@@ -165,7 +167,8 @@ async def _references(
                 further_roots=shared_roots(scope),
             )
     except NoSymbol as error:
-        raise await _with_problem(workspace, scope, needed, error, unparsed) from None
+        error = await _with_problem(workspace, scope, needed, error, unparsed)
+        raise await _with_suggestion(workspace, selector, error, progress) from None
     shown, resolved = _Shown(answer.navigation, scope), answer.result
     reasons = unsearched_reasons(selector.name, resolved.more)
     reasons += [unread_in_words(resolved.unread, shown.in_words)] if resolved.unread else []
@@ -248,6 +251,19 @@ async def _with_problem(
     if reasons := "; ".join([*of_cluster, *unparsed_reasons(unparsed)]):
         return NoSymbol(f"{error.message} ({reasons})", error.data["path"])
     return error
+
+
+async def _with_suggestion(
+    workspace: EngineWorkspace, selector: SymbolSelector, error: NoSymbol, progress: Progress
+) -> NoSymbol:
+    """Return the error; if only a name was given, with the most similar name of a symbol."""
+    if selector.path or not selector.name.strip(".:#"):
+        return error
+    close = await closest_symbol(workspace, selector.name.replace("::", "."), progress)
+    if close is None:
+        return error
+    meant = close.qualified_name
+    return NoSymbol(f"{error.message}. Did you mean the {close.kind} {meant!r}?", meant=meant)
 
 
 # --- the symbol ----------------------------------------------------------------------------

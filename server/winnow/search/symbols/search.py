@@ -132,6 +132,15 @@ async def find_symbols(
     return search
 
 
+async def closest_symbol(
+    workspace: EngineWorkspace, name: str, progress: Progress
+) -> FoundSymbol | None:
+    """Return the symbol whose name is the most similar to a name that no symbol has."""
+    scope = workspace.scope(Filters())
+    found = await find_symbols(workspace, scope, name, progress, max_results=1)
+    return next(iter(found.symbols()), None)
+
+
 class TypedSymbol(NamedTuple):
     """A definition for an editor: ``shown`` is the name that the query named, see :class:`Symbol`,
     and ``columns`` are those of ``name`` in bytes, code points and UTF-16."""
