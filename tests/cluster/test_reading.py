@@ -103,7 +103,7 @@ async def test_branches_lines_pages_and_outlines(
         kept = await read(workspace, "team/parts:crlf.txt", line_endings="keep")
         assert content(kept) == "one\r\ntwo\r\n"
         assert content(await read(workspace, "team/parts:mark.txt")) == "one\n"
-        with pytest.raises(InvalidParams, match="no definitions of this file are known"):
+        with pytest.raises(InvalidParams, match="no definitions are known"):
             await read(workspace, "team/parts:crlf.txt", outline=True)
 
 

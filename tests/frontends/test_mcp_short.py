@@ -119,11 +119,6 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
             {"path": "src/loader.py", "spans": "2-4"},
         ),
         ("read", {"path": "src/loader.py", "offset": 2}, {"path": "src/loader.py", "spans": "2-"}),
-        (
-            "read",
-            {"path": "loader.py", "outline": True},
-            {"path": "src/loader.py", "outline": True},
-        ),
         ("references", {"symbol": "load_plugin"}, {"name": "load_plugin"}),
         ("references", {"name": "load_plugn"}, {"name": "Loader.load_plugin"}),
         ("references", {"name": "Loader::load_plugns"}, {"name": "Loader.load_plugins"}),

@@ -500,3 +500,13 @@ async def test_the_count_of_texts_ends_with_the_build(
     await until(lambda: workspace.index.state().files_total == len(FILES) - 1)
     assert workspace.index.state().texts_indexed is None
     assert (await current_status(workspace)).folders[0].texts_indexed is None
+
+
+async def test_the_outline_of_a_file_is_known_before_its_definitions_are_indexed(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace):
+        params = {"path": "post/scales.py", "outline": True}
+        outline = await TOOLS["read_file"].call(workspace, params, no_progress)
+    assert outline.chunks[0].content == "def weigh_parcel(parcel):\n"

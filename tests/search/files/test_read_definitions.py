@@ -129,5 +129,12 @@ async def test_an_outline_has_the_first_lines_of_definitions(
 
 async def test_an_outline_needs_definitions(make_workspace: MakeWorkspace, folder: Path) -> None:
     write_files(folder, {"notes.txt": "nothing\n"})
-    with pytest.raises(InvalidParams, match="no definitions of this file are known"):
+    with pytest.raises(InvalidParams, match="it seems to have none"):
         await read(make_workspace, folder, path="notes.txt", outline=True)
+
+
+async def test_an_outline_of_a_file_in_another_folder_names_it(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    with pytest.raises(NotFound, match=r"Did you mean 'src/client\.py'\?"):
+        await read(make_workspace, folder, path="client.py", outline=True)

@@ -84,6 +84,9 @@ async def outline_lines(workspace: EngineWorkspace, path: str) -> list[LineRange
             is_late = time.monotonic() - asked >= UNSAVED_SECONDS
     known = [each for each in found.get(shown, ()) if not each.local]
     if not known:
-        why = f"its definitions were not read in {seconds:g} s" if is_late else "it has none"
-        raise InvalidParams("outline", f"no definitions of this file are known ({why}): read lines")
+        why = f"they were not read in {seconds:g} s" if is_late else "it seems to have none"
+        if not workspace.config.index.enabled:
+            why = "the index is switched off"
+        problem = f"the definitions in this file are unknown: {why}; read its lines"
+        raise InvalidParams("outline", problem)
     return [LineRange(each.line + 1, each.line + 1) for each in known]
