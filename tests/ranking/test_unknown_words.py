@@ -38,3 +38,17 @@ FILES = {
 )
 def test_words_in_no_text_and_no_path_are_unknown(query: str, unknown: list[str]) -> None:
     assert unknown_words(corpus_of(FILES), query) == unknown
+
+
+def test_a_text_with_the_parts_of_a_word_does_not_have_it() -> None:
+    files = {"a.py": "collect = 1\nselection = 2\ncole = 3\nlecti = 4\n", "b.md": "Größe\n"}
+    corpus = corpus_of(files)
+
+    def read(file: int) -> bytes:
+        return files[corpus.paths[file]].encode()
+
+    assert unknown_words(corpus, "colection") == []
+    assert unknown_words(corpus, "colection", read) == ["colection"]
+    assert unknown_words(corpus, "colection", lambda file: None) == []
+    assert unknown_words(corpus, "SELECTION", read) == []
+    assert unknown_words(corpus, "geprüft größe", read) == ["geprüft"]

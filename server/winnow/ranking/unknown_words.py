@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from winnow.index.postings.terms import content_words, term_number, terms_of
+from winnow.index.postings.terms import UNSPACED, content_words, term_number, terms_of
 from winnow.text.ripgrep import TextPattern
 
 if TYPE_CHECKING:
@@ -15,18 +16,28 @@ if TYPE_CHECKING:
 MOST_WORDS = 12
 # A question with a smaller share of unknown words has enough others.
 LEAST_SHARE = 1 / 3
+# Files with the trigrams of a word that are read, about 0.1 ms each: most have only its parts.
+MOST_READ = 400
+_UNSPACED = re.compile(UNSPACED)
 
 
-def unknown_words(corpus: Corpus, query: str) -> list[str]:
+def unknown_words(
+    corpus: Corpus, query: str, read: Callable[[int], bytes | None] | None = None
+) -> list[str]:
     """Return the words of a question that are in no text and no path of a corpus; none if they are
-    less than :data:`LEAST_SHARE` of its words. A name counts as a whole."""
+    less than :data:`LEAST_SHARE` of its words. A name counts as a whole.
+
+    ``read`` returns the text of a file by its number in the corpus, or None. Without its text, a
+    file that may contain a word counts as one that does.
+    """
     # Costs the import of numpy.
     from winnow.ranking.semantic.candidates import rarity_of
     from winnow.ranking.semantic.path_index import path_index_of
 
     terms: dict[str, str] = {}
     for word in content_words(query):
-        if word.isascii() and not word.isdigit() and (found := terms_of(word)):
+        is_word = word.isascii() or (word.isalpha() and not _UNSPACED.search(word))
+        if is_word and not word.isdigit() and (found := terms_of(word)):
             terms[word] = found[-1]
             if len(terms) > MOST_WORDS:  # looking up the words of a bug report takes long
                 return []
@@ -35,25 +46,30 @@ def unknown_words(corpus: Corpus, query: str) -> list[str]:
     unknown = (
         word
         for (word, term), rarity in zip(terms.items(), rarities, strict=True)
-        if not rarity and not in_paths.has(term) and not _may_contain(corpus, word)
+        if not rarity and not in_paths.has(term) and not _may_contain(corpus, word, read)
     )
     return if_many(unknown, terms)
 
 
-def _may_contain(corpus: Corpus, word: str) -> bool:
-    """Return True if a text may contain a word, perhaps in a longer one. The words of data files
-    are not ranked."""
+def _may_contain(corpus: Corpus, word: str, read: Callable[[int], bytes | None] | None) -> bool:
+    """Return True if a text contains a word, perhaps in a longer one, or if too many may. The words
+    of data files are not ranked."""
     # Costs the import of numpy.
     import numpy as np
 
     from winnow.index.postings.trigrams import condition_of
 
     condition = condition_of(TextPattern(word, literal=True, case_sensitive=False))
-    return any(
-        part.segment.covered[found].any()
-        for part in corpus.parts
-        for found in [np.intersect1d(part.segment.documents_with(condition), part.documents)]
-    )
+    files: list[int] = []
+    for part in corpus.parts:
+        documents = part.segment.documents_with(condition)
+        documents = documents[part.segment.covered[documents]]
+        files += part.files[np.isin(part.documents, documents)].tolist()
+    if read is None or len(files) > MOST_READ:
+        return bool(files)
+    wanted = re.compile(re.escape(word), re.I)
+    texts = map(read, files)
+    return any(text is None or wanted.search(text.decode("utf-8", "replace")) for text in texts)
 
 
 def if_many(unknown: Iterable[str], words: Collection[str]) -> list[str]:

@@ -5,6 +5,7 @@ If a file changed after it was indexed, the index reads it again and the search 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -30,7 +31,7 @@ from winnow.search.index.retry import again_if_damaged, index_files, retry_until
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.shared.scope import SharedScope, shared_roots
 from winnow.search.symbols.search import SEARCH_SECONDS
-from winnow.text.paths import containing_root
+from winnow.text.paths import containing_root, read_below
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
 from winnow.types import Hit, IndexState
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 STALE_SECONDS = 0.5
 # How long a search waits for the definitions of the files that it shows.
 DEFINITIONS_SECONDS = 2.0
+# A larger file is not read to see whether it has a word.
+READ_BYTES = 1024**2
 # A passage without any word of the query needs at least this score.
 NEAR = 0.02
 
@@ -180,7 +183,7 @@ def _search_snapshot(
     unknown: Sequence[str] = ()
     is_question = not search_for.matched and not isinstance(search_for.scope, SharedScope)
     if is_question and state.knows_all_texts:
-        unknown = unknown_words(corpus, search_for.query)
+        unknown = unknown_words(corpus, search_for.query, functools.partial(_text_of, corpus))
     found = IndexHits(
         hits,
         known,
@@ -189,6 +192,12 @@ def _search_snapshot(
         unknown_words=unknown,
     )
     return _Searched(found, view.changed(paths), undefined)
+
+
+def _text_of(corpus: Corpus, file: int) -> bytes | None:
+    """Return the text of an indexed file; None if it is large or cannot be read."""
+    path = f"{corpus.roots[int(corpus.root_of[file])].rstrip('/')}/{corpus.paths[file]}"
+    return read_below(path, corpus.roots, READ_BYTES)
 
 
 def _search(
