@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from winnow.symbols.view import IMPORT_OF
+
 if TYPE_CHECKING:
     from winnow.index.store.file_table import FileTable
     from winnow.index.store.reader import Reader
@@ -59,7 +61,8 @@ class SearchedNames:
 
 def words_for(names: Sequence[str]) -> list[str]:
     """Return words of which a text with an occurrence of one of some names has one."""
-    return [word for name in names for word in _STAND_FOR.get(name, (name,))]
+    written = (name.removeprefix(IMPORT_OF) for name in names)
+    return [word for name in written for word in _STAND_FOR.get(name, (name,))]
 
 
 def unread_files(

@@ -17,6 +17,10 @@ class File(Struct, frozen=True, gc=False):
     language: str
 
 
+# In front of the name of a module: what to read are the files that import it.
+IMPORT_OF = "import of "
+
+
 class SymbolView(Protocol):
     """The symbols of all files at one moment. Every path is absolute, with ``/``.
 

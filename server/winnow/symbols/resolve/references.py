@@ -9,7 +9,7 @@ declared type, it is only "possible"; those servers return nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,9 +54,12 @@ from winnow.symbols.resolve.plain import NameCandidates
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session, cached_method
 from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Type, Types, Untyped
-from winnow.symbols.view import SymbolView
+from winnow.symbols.scopes import projects
+from winnow.symbols.view import IMPORT_OF, SymbolView
 
 DEFAULT = "default"
+# The names of files that an import leaves out.
+FRONTS = frozenset(("index", "main", "mod", "lib"))
 NEVER = 1_000_000  # more rivals than any limit
 # A name that nothing binds: a built-in, or not written yet.
 BUILT_IN = External("")
@@ -119,6 +122,9 @@ class _Names:
         self._files: dict[str, set[str] | None] = {name: None}
         self._todo = [name]
         self._seen: set[tuple[str, int]] = set()
+        # Files that may export a target as their default, and what to read for its uses.
+        self.checked: set[str] = set()
+        self.of_default: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[str]:
         while self._todo:
@@ -454,6 +460,7 @@ class Resolver:
                             continue
                         if file.rules.renames and flags & ROLE in (IMPORTED, BARE):
                             names.add_renamed(file, called, at)
+                            self._add_default(names, file, wanted.keys() & meaning.targets)
                         if names.is_new(file, at):
                             written = self._written(file, called, at, flags)
                             alias = "" if written == name else written
@@ -503,18 +510,40 @@ class Resolver:
     ) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
         """Yield the files that contain a name, with its occurrences."""
         only = names.only_in(name) if path is None else {path}
-        for file, numbers in self.session.uses(name):
+        read = names.of_default if name == DEFAULT else ()
+        for file, numbers in self.session.uses(name, [*read]):
             if only is None or file.path in only:
                 yield file, numbers
 
     def _add_defaults(self, names: _Names, targets: dict[Target, Target]) -> None:
-        """Also search for `default` if a file exports a target under that name."""
         for target in list(targets):
             file = self.session.file(target.path) if isinstance(target, Name) else None
-            if file is None or not file.rules.renames:
-                continue
-            if target in exported(self.session, file.path, DEFAULT):
-                names.add(DEFAULT)
+            if file is not None:
+                self._add_default(names, file, [target])
+
+    def _add_default(
+        self, names: _Names, file: ResolverFile, targets: Collection[Target]
+    ) -> None:
+        """Also search for `default` if a file exports a target under that name.
+
+        Nearly every file of JavaScript imports a default. Those that import this one name its file,
+        except by the name of a folder or a package.
+        """
+        if file.path in names.checked or not file.rules.renames:
+            return
+        names.checked.add(file.path)
+        if not set(targets).isdisjoint(exported(self.session, file.path, DEFAULT)):
+            read = self._read_for_default(file.path)
+            names.of_default[read] = None
+            self.session.searched[read] = None
+            names.add(DEFAULT)
+
+    def _read_for_default(self, path: str) -> str:
+        """Return what to read for the files that import the default export of a file."""
+        stem = path.rpartition("/")[2].partition(".")[0]
+        if stem in FRONTS or projects.may_be_alias(self.view, stem):
+            return DEFAULT
+        return f"{IMPORT_OF}{stem}"
 
     def _overrides(self, name: str, owners: list[Class]) -> list[Class]:
         """Return the classes whose members of this name belong to the family of the owners'

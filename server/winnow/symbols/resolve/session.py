@@ -255,10 +255,12 @@ class Session:
         """Return the occurrences of a name in a file: offset, flags, receiver number."""
         return list(unpack_numbers(self.view.occurrences_in(file.path, name)))
 
-    def uses(self, name: str) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
-        """Yield the files that contain a name, with its occurrences, and record the name: the index
-        must have read all of these files."""
-        self.searched[name] = None
+    def uses(
+        self, name: str, read: Sequence[str] = ()
+    ) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
+        """Yield the files that contain a name, with its occurrences, and record the name, or what
+        to ``read`` for it: the index must have read all of these files."""
+        self.searched.update(dict.fromkeys(read or (name,)))
         yield from self.occurrences(name)
 
     def occurrences(self, name: str) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:

@@ -243,3 +243,16 @@ def _read(imports: Sequence[Import], folder: str) -> list[Alias]:
 def _ordered(aliases: list[Alias]) -> list[Alias]:
     """Sort exact names first, then by the longest prefix."""
     return sorted(aliases, key=lambda alias: (alias.end is not None, -len(alias.start)))
+
+
+def may_be_alias(view: SymbolView, stem: str) -> bool:
+    """Return True if a configuration or manifest names a file of this name, so that an import need
+    not."""
+    files = (file for name in (*CONFIGURATIONS, MANIFEST) for file in view.files_named(name))
+    tables = (view.scope_table(file.path) for file in files)
+    return any(
+        stem in imported.module or stem in imported.name
+        for table in tables
+        if table is not None
+        for imported in table.imports
+    )
