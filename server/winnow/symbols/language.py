@@ -98,7 +98,9 @@ class Language(Struct, frozen=True, kw_only=True):
     | ``prepare``, ``collect`` | add flags, imports, bases, types, before and after reading names |
     | ``rules`` | tell the resolver how names work in the language |
 
-    Without ``tokens``, ``scopes/plain.py`` matches references by name.
+    Without ``tokens``, ``scopes/plain.py`` matches references by name. A query ``uses`` then tells
+    their kinds: ``@type``, ``@call`` (wins over a type) and ``@import``. ``prepare`` reads its
+    other captures.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Language(Struct, frozen=True, kw_only=True):
     grammar: str = ""
     programs: Sequence[str] = ()
     tokens: str = ""
+    uses: str = ""
     clean: Callable[[bytes], bytes] | None = None
     prepare: Callable[[Extraction], None] | None = None
     collect: Callable[[Extraction], None] | None = None

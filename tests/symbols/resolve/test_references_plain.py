@@ -12,8 +12,8 @@ def test_names_with_one_definition_are_likely(tmp_path: Path) -> None:
         tmp_path,
         {
             "lib.rb": (
-                "class Client # ref: Client definition likely\n"
-                "  def transmit(data) # ref: Client.transmit definition likely\n"
+                "class Client # ref: Client definition\n"
+                "  def transmit(data) # ref: Client.transmit definition\n"
                 "    data\n"
                 "  end\n"
                 "end\n"
@@ -37,8 +37,8 @@ def test_receivers_and_mentioned_names_choose_between_definitions(
         {
             "lib.rb": (
                 "class Client\n"
-                "  def self.open # ref: Client.open definition likely\n"
-                "    self.open # ref: Client.open read likely\n"
+                "  def self.open # ref: Client.open definition\n"
+                "    self.open # ref: Client.open call likely\n"
                 "  end\n"
                 "end\n"
                 "class Door\n"
@@ -47,11 +47,11 @@ def test_receivers_and_mentioned_names_choose_between_definitions(
                 "end\n"
             ),
             "near.rb": (
-                "Client.open # ref: Client.open read likely\n"
+                "Client.open # ref: Client.open call likely\n"
                 "Door.open\n"
-                "thing.open # ref: Client.open read likely\n"
+                "thing.open # ref: Client.open call likely\n"
             ),
-            "far.rb": "thing.open # ref: Client.open read possible\n",
+            "far.rb": "thing.open # ref: Client.open call possible\n",
         },
     )
 
@@ -62,7 +62,7 @@ def test_parameters_stay_in_their_function(tmp_path: Path) -> None:
         {
             "a.lua": (
                 "function limit() end\n"
-                "local function run(limit) -- ref: run.limit definition likely\n"
+                "local function run(limit) -- ref: run.limit definition\n"
                 "  return limit; -- ref: run.limit read likely\n"
                 "end\n"
                 "local function other(x) return limit end\n"
@@ -75,9 +75,108 @@ def test_only_related_languages_share_names(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
-            "lib.kt": "class Transmitter // ref: Transmitter definition likely\n",
+            "lib.kt": "class Transmitter // ref: Transmitter definition\n",
             "use.kts": "val one = Transmitter() // ref: Transmitter call likely\n",
             "use.rb": "Transmitter.new\n",
             "use.py": "Transmitter()\n",
+        },
+    )
+
+
+def test_names_without_parentheses_are_calls_in_ruby_unless_they_are_local(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "story.rb": (
+                "class Story\n"
+                "  def is_gone? # ref: Story.is_gone? definition\n"
+                "  end\n"
+                "  def hotness # ref: Story.hotness definition\n"
+                "    return 0 if is_gone? # ref: Story.is_gone? call likely\n"
+                "    items.map(&:hotness) # ref: Story.hotness call likely\n"
+                "  end\n"
+                "  def rank\n"
+                "    self.score = hotness # ref: Story.hotness call likely\n"
+                "    items.each { |hotness| puts hotness }\n"
+                "    items.each { |item| puts hotness } # ref: Story.hotness call likely\n"
+                "  end\n"
+                "  def local\n"
+                "    hotness = 1\n"
+                "    items.each { hotness }\n"
+                "    case self\n"
+                "    in {hotness:} then hotness\n"
+                "    end\n"
+                "  end\n"
+                "end\n"
+            ),
+        },
+    )
+
+
+def test_kinds_of_uses_in_csharp(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Client.cs": (
+                "namespace Net;\n"
+                "public class Client { // ref: Client definition\n"
+                "  public Client() {} // ref: Client definition\n"
+                "}\n"
+            ),
+            "Use.cs": (
+                "class Other : Client { // ref: Client type likely\n"
+                "  private readonly Client? _one; // ref: Client type likely\n"
+                "  List<Net.Client[]> All { get; } // ref: Client type likely\n"
+                "  Client Make(Client it) { // ref: Client type likely ;; Client type likely\n"
+                "    var found = new Client(1); // ref: Client call likely\n"
+                "    return it as Client; // ref: Client type likely\n"
+                "  }\n"
+                "}\n"
+            ),
+        },
+    )
+
+
+def test_kinds_of_uses_in_other_languages(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.kt": "class Kot // ref: Kot definition\n",
+            "b.kt": (
+                "import a.Kot // ref: Kot import likely\n"
+                "fun f(x: List<Kot?>) = Kot() // ref: Kot type likely ;; Kot call likely\n"
+            ),
+            "a.swift": (
+                "func spin(f: Int) {} // ref: spin definition\n"
+                "class Swi {} // ref: Swi definition\n"
+            ),
+            "b.swift": (
+                "func f(x: [Swi]) -> Int { // ref: Swi type likely\n"
+                "  spin { 1 } // ref: spin call likely\n"
+                "}\n"
+            ),
+            "a.php": "<?php\nclass Php {} // ref: Php definition\n",
+            "b.php": (
+                "<?php\n"
+                "use A\\Php; // ref: Php import likely\n"
+                "class B extends Php { // ref: Php type likely\n"
+                "  function m(?Php $x) { // ref: Php type likely\n"
+                "    return new Php; // ref: Php call likely\n"
+                "  }\n"
+                "}\n"
+            ),
+            "a.scala": "class Sca // ref: Sca definition\n",
+            "b.scala": (
+                "import a.Sca // ref: Sca import likely\n"
+                "class B extends Sca { // ref: Sca type likely\n"
+                "  val f: List[Sca] = new Sca // ref: Sca type likely ;; Sca call likely\n"
+                "}\n"
+            ),
+            "a.ex": "defmodule A do\n  def eli(x), do: x # ref: A.eli definition\nend\n",
+            "b.ex": ("defmodule B do\n  def f(x), do: x |> A.eli # ref: A.eli call likely\nend\n"),
+            "a.lua": "function lu(x) end -- ref: lu definition\n",
+            "b.lua": 'lu "x" -- ref: lu call likely\nlocal y = lu -- ref: lu read likely\n',
+            "a.sh": "bas() { :; } # ref: bas definition\n",
+            "b.sh": "bas 1 # ref: bas call likely\n",
         },
     )

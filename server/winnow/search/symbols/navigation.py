@@ -17,6 +17,7 @@ from winnow.search.symbols.unread import unread_files
 from winnow.symbols.file_symbols import (
     APART,
     BINDS,
+    CALLED,
     CLASSES,
     DEFINES,
     IMPORTED,
@@ -34,6 +35,7 @@ from winnow.symbols.file_symbols import (
     Definition,
     unpack_occurrences,
 )
+from winnow.symbols.language import languages
 from winnow.symbols.resolve.names import External, Module, Name, ResolvedReference, Target, Tier
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around, places
 from winnow.symbols.resolve.references import Resolver
@@ -49,7 +51,8 @@ Kind = Literal["call", "import", "type", "read", "write", "definition"]
 
 # In languages of functions, `a ++ b` joins two lists.
 _ASSIGNED = re.compile(
-    rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|(?:\+\+|--)(?![ \t]*[\w(\[\"]))"
+    rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>~])"
+    rb"|(?:\+\+|--)(?![ \t]*[\w(\[\"]))"
 )
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
 _SEPARATOR = re.compile(r"\.|::|#|/")
@@ -241,6 +244,13 @@ class Navigation:
         asking = self.view.file(path) if path else None
         return unread_files(self.view, self.sources, symbol, asking.language if asking else "")
 
+    def kindless(self, symbols: Sequence[SymbolAtPosition]) -> list[str]:
+        """Return the languages of symbols whose syntax does not tell the kinds of uses."""
+        files = [self.resolver.session.file(symbol.path) for symbol in symbols]
+        plain = {file.language for file in files if file is not None and file.rules.plain}
+        known = languages()
+        return sorted(name for name in plain if name not in known or not known[name].uses)
+
     # --- uses ---------------------------------------------------------------------------
 
     def references_of_any(self, symbols: Sequence[SymbolAtPosition]) -> Iterator[SymbolUse]:
@@ -391,7 +401,7 @@ def kind_of(source: SourceText, end: int, flags: int, is_class: bool = False) ->
         return "call"
     if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):
         return "write"
-    return "read"
+    return "call" if flags & CALLED else "read"
 
 
 def _bases_in(definition: Definition) -> list[str]:

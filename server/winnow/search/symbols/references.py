@@ -88,13 +88,14 @@ class References(msgspec.Struct, frozen=True):
 class _Resolved(msgspec.Struct, frozen=True):
     """The selected symbols with their uses; ``more`` is the number of further symbols with the
     name, whose uses were not searched, ``unread`` the files that :meth:`Navigation.unread`
-    returns."""
+    returns, ``kindless`` the symbols' languages in which kinds are not known."""
 
     symbols: list[SymbolAtPosition]
     more: int
     references: list[FoundReference]
     undecided: int
     unread: dict[str, str]
+    kindless: Sequence[str] = ()
 
 
 async def find_references(
@@ -155,7 +156,8 @@ async def _references(
         references = [shown.reference(use) for use in uses]
         undecided = navigation.resolver.undecided
         unread = navigation.unread(symbols[0].name, symbols[0].path)
-        return _Resolved(symbols, more, references, undecided, unread)
+        kindless = navigation.kindless(symbols) if filters.kinds and not filters.callees else []
+        return _Resolved(symbols, more, references, undecided, unread, kindless)
 
     await begin_index(workspace, progress)
     progress("Finding references")
@@ -172,6 +174,9 @@ async def _references(
     shown, resolved = _Shown(answer.navigation, scope), answer.result
     reasons = unsearched_reasons(selector.name, resolved.more)
     reasons += [unread_in_words(resolved.unread, shown.in_words)] if resolved.unread else []
+    if resolved.kindless:
+        names = ", ".join(resolved.kindless)
+        reasons.append(f"the kinds of uses in {names} are guesses: a filter by kinds may miss some")
     completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
     definitions = [] if resolved.symbols[0].external else resolved.symbols[0].places
     definitions = sorted(definitions, key=lambda place: not _is_at(place, selector, needed.paths))

@@ -65,7 +65,9 @@ def extract(language: Language, source: bytes) -> FileSymbols:
     if language.tokens:
         occurrences = find_occurrences(language, extraction, query(grammar, language.tokens))
     else:
-        occurrences = plain.find_occurrences(language, extraction, plain.tokens(grammar))
+        occurrences = plain.find_occurrences(
+            language, extraction, plain.tokens(grammar, language.uses)
+        )
     return FileSymbols(
         language=language.name,
         definitions=extraction.definitions,

@@ -33,6 +33,10 @@ DEFINITIONS = (
     + _top_level("((variable_assignment name: (variable_name) @name) @definition.variable)")
 )
 
+USES = """
+(command_name (word) @call)
+"""
+
 BASH = Language(
     name="bash",
     files=(
@@ -42,5 +46,6 @@ BASH = Language(
     ),
     programs=("bash", "sh", "zsh", "ksh", "dash", "ash", "mksh", "bats"),
     definitions=DEFINITIONS,
+    uses=USES,
     name_part="[^='\"]+",
 )  # fmt: skip

@@ -33,11 +33,26 @@ DEFINITIONS = """
   (variable_declaration (variable_declarator name: (identifier) @name))) @definition.field
 """
 
+_NAMES = """[
+  (identifier) @{0}
+  (generic_name (identifier) @{0})
+  (qualified_name name: [(identifier) @{0} (generic_name (identifier) @{0})])
+]"""
+_TYPE = _NAMES.format("type")
+USES = f"""
+(_ type: {_TYPE})
+(_ returns: {_TYPE})
+(base_list {_TYPE})
+(type_argument_list {_TYPE})
+(as_expression right: {_TYPE})
+(object_creation_expression type: {_NAMES.format("call")})
+"""
 
 CSHARP = Language(
     name="csharp",
     files=(".cs", ".csx"),
     definitions=DEFINITIONS,
+    uses=USES,
     reserved=STATEMENTS | {"foreach", "catch", "finally", "try", "lock", "using", "throw"},
     exported=hidden_by(r"\bprivate\b(?! protected)"),
 )

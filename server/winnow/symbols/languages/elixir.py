@@ -66,12 +66,21 @@ DEFINITIONS = f"""
   @definition.namespace (#eq? @_def "describe"))
 """
 
+USES = """
+(struct (alias) @type)
+(call target: [(identifier) @call (dot right: (identifier) @call)])
+(binary_operator operator: "|>" right: (identifier) @call)
+((call target: (identifier) @_call (arguments . (alias) @import))
+  (#any-of? @_call "alias" "import" "require" "use"))
+"""
+
 
 ELIXIR = Language(
     name="elixir",
     files=(".ex", ".exs"),
     programs=("elixir", "iex"),
     definitions=DEFINITIONS,
+    uses=USES,
     # Attributes are private to their module.
     exported=hidden_by(r"^(?:def(?:macro|guard|n)?p\b|@typep\b|@\w*$)"),
     name_part=r"[^:\"'\s](?:.*[^:\"'\s])?",

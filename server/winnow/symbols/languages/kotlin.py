@@ -51,6 +51,13 @@ DEFINITIONS = """
 """
 
 # The grammar ends a class at a line break before its constructor, unless a parenthesis follows.
+USES = """
+(user_type (type_identifier) @type)
+(call_expression . (simple_identifier) @call)
+(call_expression . (navigation_expression (navigation_suffix (simple_identifier) @call)))
+(import_header (identifier (simple_identifier) @import .))
+"""
+
 _CONSTRUCTOR_BELOW = re.compile(
     rb"(?<=\bclass )\w+(?:<[^(){}\n]{1,200}>)?[ \t]*\r?\n"
     rb"((?:\s|@[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|private\b|internal\b|protected\b|public\b)*"
@@ -75,6 +82,7 @@ KOTLIN = Language(
     files=(".kt", ".kts"),
     programs=("kotlin",),
     definitions=DEFINITIONS,
+    uses=USES,
     clean=clean,
     exported=hidden_by(r"\bprivate\b"),
     comments=("line_comment", "multiline_comment"),

@@ -41,6 +41,14 @@ DEFINITIONS = """
   (field name: (identifier) @name) @definition.property))))
 """
 
+USES = """
+(function_call name: [
+  (identifier) @call
+  (dot_index_expression field: (identifier) @call)
+  (method_index_expression method: (identifier) @call)
+])
+"""
+
 
 def exported(header: str, name: str) -> bool:
     """Return True unless the definition is `local`."""
@@ -52,6 +60,7 @@ LUA = Language(
     files=(".lua", ".rockspec", ".wlua", ".p8"),
     programs=("lua", "luajit", "texlua"),
     definitions=DEFINITIONS,
+    uses=USES,
     exported=exported,
     header=("variable_declaration",),
 )

@@ -27,6 +27,17 @@ DEFINITIONS = """
   (assignment_expression left: (variable_name (name) @name)) @definition.variable))
 """
 
+USES = """
+(named_type [(name) @type (qualified_name (name) @type .)])
+(base_clause [(name) @type (qualified_name (name) @type .)])
+(class_interface_clause [(name) @type (qualified_name (name) @type .)])
+(use_declaration [(name) @type (qualified_name (name) @type .)])
+(binary_expression operator: "instanceof"
+  right: [(name) @type (qualified_name (name) @type .)])
+(object_creation_expression [(name) @call (qualified_name (name) @call .)])
+(namespace_use_clause . [(name) @import (qualified_name (name) @import .)])
+"""
+
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
     """Turn a promoted constructor parameter into a property of the class."""
@@ -38,6 +49,7 @@ PHP = Language(
     files=(".php", ".phtml", ".php3", ".php4", ".php5", ".phps", ".phpt", ".inc"),
     programs=("php",),
     definitions=DEFINITIONS,
+    uses=USES,
     exported=hidden_by(r"\bprivate\b(?!\(set\))"),
     kind=kind,
 )

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from winnow.symbols.file_symbols import BINDS, CALLED, PARAMETER, LexicalScope
 from winnow.symbols.language import Language, hidden_by
+
+if TYPE_CHECKING:
+    from winnow.symbols.extract.extraction import Extraction
 
 DEFINITIONS = """
 ((body_statement (identifier) @access) (#any-of? @access "private" "protected" "public"))
@@ -39,6 +45,79 @@ DEFINITIONS = """
   (#match? @_call "^(class_|thread_|[cm])?(mattr|cattr|attr|attribute)_(accessor|reader|writer)$"))
 """
 
+USES = """
+(call method: (_) @call)
+(block_argument (simple_symbol) @call)
+(identifier) @bare
+(call method: (identifier) @named)
+(method name: (identifier) @named)
+(singleton_method name: (identifier) @named)
+(alias (identifier) @named)
+(undef (identifier) @named)
+(assignment left: (identifier) @local)
+(operator_assignment left: (identifier) @local)
+(left_assignment_list (identifier) @local)
+(destructured_left_assignment (identifier) @local)
+(rest_assignment (identifier) @local)
+(method_parameters (identifier) @parameters)
+(lambda_parameters (identifier) @parameters)
+(block_parameters (identifier) @parameters)
+(destructured_parameter (identifier) @parameters)
+(optional_parameter name: (identifier) @parameters)
+(keyword_parameter name: (identifier) @parameters)
+(splat_parameter name: (identifier) @parameters)
+(hash_splat_parameter name: (identifier) @parameters)
+(block_parameter name: (identifier) @parameters)
+(exception_variable (identifier) @local)
+(for pattern: (identifier) @local)
+(in_clause pattern: (identifier) @local)
+(array_pattern (identifier) @local)
+(find_pattern (identifier) @local)
+(as_pattern name: (identifier) @local)
+(keyword_pattern value: (identifier) @local)
+(keyword_pattern key: (hash_key_symbol) @local !value)
+[(block) (do_block) (lambda)] @block
+"""
+
+
+def prepare(extraction: Extraction) -> None:
+    """Bind local variables, and mark all other identifiers as calls without arguments."""
+    _add_blocks(extraction)
+    flags, captured = extraction.flags, extraction.captured
+    bound: set[tuple[int, str]] = set()
+
+    def is_local(scope: int, name: str) -> bool:
+        while (scope, name) not in bound:
+            if extraction.scopes[scope].kind != "block":
+                return False
+            scope = extraction.scopes[scope].parent
+        return True
+
+    named = {node.start_byte for node in captured.get("named", ())}
+    for flag, capture in ((BINDS | PARAMETER, "parameters"), (BINDS, "local")):
+        for node in sorted(captured.get(capture, ()), key=lambda node: node.start_byte):
+            scope, name = extraction.scope_at(node.start_byte), extraction.text(node)
+            named.add(node.start_byte)
+            # A class has no variables that its methods see.
+            if extraction.scopes[scope].kind in ("function", "block") and (
+                flag & PARAMETER or not is_local(scope, name)
+            ):
+                bound.add((scope, name))
+                flags[node.start_byte] = flag
+    for node in captured.get("bare", ()):
+        at = node.start_byte
+        if at not in named and not is_local(extraction.scope_at(at), extraction.text(node)):
+            flags[at] = CALLED
+
+
+def _add_blocks(extraction: Extraction) -> None:
+    """Add the scopes of blocks."""
+    nodes = extraction.captured.get("block", ())
+    blocks = [LexicalScope(node.start_byte, node.end_byte, 0, "block") for node in nodes]
+    scopes = [*extraction.scopes, *blocks]
+    extraction.scopes = sorted(scopes, key=lambda scope: (scope.start, -scope.end))
+    extraction.link_scopes()
+
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
     """Turn functions in modules into methods."""
@@ -54,6 +133,8 @@ RUBY = Language(
     ),
     programs=("ruby", "jruby", "rake"),
     definitions=DEFINITIONS,
+    uses=USES,
+    prepare=prepare,
     exported=hidden_by(r"^private(?:_class_method)?\b"),
     kind=kind,
     header=("argument_list", "call"),

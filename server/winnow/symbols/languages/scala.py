@@ -53,12 +53,23 @@ DEFINITIONS = (
     + _values("enum_body", "property")
 )
 
+USES = """
+(type_identifier) @type
+(instance_expression
+  [(type_identifier) @call (generic_type type: (type_identifier) @call)])
+(infix_expression operator: (identifier) @call)
+(import_declaration (identifier) @import .)
+(namespace_selectors (identifier) @import)
+(arrow_renamed_identifier name: (identifier) @import)
+"""
+
 
 SCALA = Language(
     name="scala",
     files=(".scala", ".sc", ".sbt"),
     programs=("scala", "amm"),
     definitions=DEFINITIONS,
+    uses=USES,
     exported=hidden_by(r"\bprivate\b"),
     comments=("comment", "block_comment"),
     header=("enum_case_definitions",),

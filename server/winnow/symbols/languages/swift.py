@@ -38,12 +38,21 @@ DEFINITIONS = """
 (macro_declaration . (modifiers)? . "macro" . (simple_identifier) @name) @definition.macro
 """
 
+USES = """
+(user_type (type_identifier) @type)
+(call_expression . (simple_identifier) @call)
+(call_expression . (navigation_expression
+  suffix: (navigation_suffix suffix: (simple_identifier) @call)))
+(import_declaration (identifier (simple_identifier) @import .))
+"""
+
 
 SWIFT = Language(
     name="swift",
     files=(".swift",),
     programs=("swift",),
     definitions=DEFINITIONS,
+    uses=USES,
     exported=hidden_by(r"\b(?:file)?private\b(?!\s*\(set\))"),
     comments=("comment", "multiline_comment"),
 )

@@ -44,6 +44,7 @@ class External(Struct, frozen=True, gc=False):
 
 
 Tier = Literal["certain", "likely", "possible"]
+TIERS: tuple[Tier, ...] = ("certain", "likely", "possible")
 
 
 class ResolvedReference(Struct, frozen=True, gc=False):

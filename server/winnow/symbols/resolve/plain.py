@@ -2,16 +2,15 @@
 
 A parameter belongs to its function. A name with a single definition means that one. Of several
 definitions, likely ones match the receiver, are in the same file, or have a class or file that the
-file mentions; all others are possible. No answer is certain.
+file mentions; all others are possible. Only definitions are certain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
-from winnow.symbols.file_symbols import ATTRIBUTE, DEFINES, ROLE
-from winnow.symbols.resolve.names import Name, Target
+from winnow.symbols.file_symbols import ATTRIBUTE, DEFINES, PARAMETER, ROLE
+from winnow.symbols.resolve.names import Name, Target, Tier
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
 from winnow.symbols.view import SymbolView
@@ -84,10 +83,11 @@ class NameCandidates:
         """Return the definitions that the name at an offset means, or None if nothing decides."""
         scope = file.scope_at(at)
         if flags & DEFINES:
-            here = Name(file.path, scope, self.name)
             around = file.class_around(scope)
-            if here in self.same or around is None or file.scopes[around].name != self.name:
-                return self.same.get(here, {here})
+            if around is not None and file.scopes[around].name == self.name:  # a constructor
+                scope = file.scopes[around].parent
+            here = Name(file.path, scope, self.name)
+            return self.same.get(here, {here})
         if flags & ROLE == ATTRIBUTE:
             before = file.scope_table.receivers[receiver]
             if before in _SELVES:
@@ -114,11 +114,12 @@ class NameCandidates:
 
     def tier(
         self, file: ResolverFile, target: Name, at: int, flags: int, receiver: int
-    ) -> Literal["likely", "possible"] | None:
+    ) -> Tier | None:
         """Return how certain it is that the name at an offset means a definition."""
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
-            return "likely" if target in meant else None
+            sure: Tier = "certain" if flags & (DEFINES | PARAMETER) else "likely"
+            return sure if target in meant else None
         if target not in self.all:
             return None
         if (
@@ -153,10 +154,13 @@ class NameCandidates:
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
             return sorted(meant, key=lambda candidate: (candidate.path, candidate.scope))
+        likely = [
+            each for each in self.all if self.tier(file, each, at, flags, receiver) == "likely"
+        ]
         close = {
             same
             for candidate in self.all
             if self._is_near(file, candidate)
             for same in self.same[candidate]
         }
-        return [candidate for candidate in self.all if candidate in close or not close]
+        return likely or [each for each in self.all if each in close or not close]

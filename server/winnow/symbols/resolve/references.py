@@ -40,6 +40,7 @@ from winnow.symbols.file_symbols import (
 from winnow.symbols.resolve import plain
 from winnow.symbols.resolve.linkage import Linker
 from winnow.symbols.resolve.names import (
+    TIERS,
     External,
     Module,
     Name,
@@ -593,10 +594,11 @@ class Resolver:
                 candidates.tier(file, target, at, flags, receiver)
                 for target in targets
                 if isinstance(target, Name)
-            } - {None}
-            if tiers:
-                tier: Tier = "likely" if "likely" in tiers else "possible"
-                yield ResolvedReference(file.path, at, flags, tier)
+            }
+            for tier in TIERS:
+                if tier in tiers:
+                    yield ResolvedReference(file.path, at, flags, tier)
+                    break
 
     def _owner(self, target: Target) -> Class | None:
         """Return the class that a target is a member of."""

@@ -1,7 +1,7 @@
 """Bind names in languages known by their grammar only: identifiers, and parameters of functions.
 
 Grammars use similar names for identifiers, and "parameter" in nodes that bind parameters.
-Everything else comes from the definitions.
+Everything else comes from the definitions, and the kinds of uses from a query of the language.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING
 from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     BINDS,
+    CALLED,
     CONTAINERS,
     DEFINES,
+    IMPORTED,
+    IN_TYPE,
     PARAMETER,
+    ROLE,
     Definition,
     LexicalScope,
 )
@@ -36,6 +40,8 @@ _IDENTIFIER = re.compile(
 )
 _OTHER = re.compile(r"comment|string|heredoc|keyword|operator|sigil|regex", re.IGNORECASE)
 _PARAMETER = re.compile(r"(?:^|_)(?:param|parameter|parameters|params|argument_name)$")
+# The captures of `Language.uses`; the last one of a name counts.
+_USES = {"type": IN_TYPE, "call": CALLED, "import": IMPORTED}
 # Separators between a receiver and a member.
 _OPERATORS = frozenset(b".>:\\")
 _SIGNS = b" \t\r\n.>:\\-?!()"
@@ -61,8 +67,8 @@ def _kinds(grammar: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 @functools.cache
-def tokens(grammar: str) -> tree_sitter.Query:
-    """Return the query for identifiers and parameters of a grammar."""
+def tokens(grammar: str, uses: str) -> tree_sitter.Query:
+    """Return the query for identifiers and parameters of a grammar, and kinds of uses."""
     import tree_sitter
     import tree_sitter_language_pack
 
@@ -70,7 +76,7 @@ def tokens(grammar: str) -> tree_sitter.Query:
     identifiers, parameters = _kinds(grammar)
     patterns = [f"({kind}) @identifier" for kind in sorted(identifiers)]
     patterns += [f"({kind}) @parameter" for kind in sorted(parameters)]
-    query: tree_sitter.Query = tree_sitter.Query(language, "\n".join(patterns))
+    query: tree_sitter.Query = tree_sitter.Query(language, "\n".join([*patterns, uses]))
     return query
 
 
@@ -118,6 +124,12 @@ def find_occurrences(
     extraction.scopes += _scopes(extraction.definitions)
     extraction.link_scopes()
     captured = tree_sitter.QueryCursor(query).captures(extraction.roots[0])
+    extraction.captured = captured
+    for capture, flag in _USES.items():
+        for node in captured.get(capture, ()):
+            extraction.flags[node.start_byte] = flag
+    if language.prepare is not None:
+        language.prepare(extraction)
     grammar = language.grammar or language.name
     parameters = {
         _leaf(name).start_byte
@@ -139,6 +151,8 @@ def find_occurrences(
             continue
         name = found.group().decode("utf-8", "replace")
         flags, receiver = _before(extraction, found.start())
+        use = extraction.flags.get(start, 0)
+        flags = use if use & ROLE else flags | use
         if start in parameters:
             flags |= BINDS | PARAMETER
         if (found.start(), name) in defined:
