@@ -163,3 +163,82 @@ def test_variants_macros_and_names_inside_macros(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_parts_of_tuples_have_their_own_types(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Cargo.toml": CARGO,
+            "src/lib.rs": (
+                "pub struct Engine;\n"
+                "impl Engine {\n"
+                "    pub fn turn(&self) {} // ref: Engine.turn definition\n"
+                "}\n"
+                "fn made() -> (u8, Engine) { (0, Engine) }\n"
+                "pub fn run() {\n"
+                "    let (_, engine) = made();\n"
+                "    engine.turn(); // ref: Engine.turn call\n"
+                "    let (.., last) = made();\n"
+                "    last.turn(); // ref: Engine.turn call likely\n"
+                "}\n"
+            ),
+        },
+    )
+
+
+def test_variables_of_patterns_in_macro_calls_have_unknown_types(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Cargo.toml": CARGO,
+            "src/lib.rs": (
+                "pub struct Engine;\n"
+                "impl Engine {\n"
+                "    pub fn turn(&self) -> u8 { 1 } // ref: Engine.turn definition\n"
+                "}\n"
+                "pub fn run(all: &[Engine], one: Engine, two: &str) {\n"
+                "    assert!(all.iter().any(|it| it.turn() == 1)); // ref: Engine.turn call likely\n"
+                '    println!("{}", one.turn()); // ref: Engine.turn call\n'
+                '    println!("{}", two.turn());\n'
+                "}\n"
+            ),
+        },
+    )
+
+
+def test_type_arguments_of_a_trait_are_no_bases_but_the_target_of_deref_is(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Cargo.toml": CARGO,
+            "src/lib.rs": (
+                "use std::ops::Deref;\n"
+                "pub struct Value;\n"
+                "impl Value {\n"
+                "    pub fn text(&self) {} // ref: Value.text definition\n"
+                "}\n"
+                "pub struct Inner;\n"
+                "impl Inner {\n"
+                "    pub fn get(&self) -> Option<&Value> { None } // ref: Inner.get definition\n"
+                "}\n"
+                "pub struct Columns;\n"
+                "impl Columns {\n"
+                "    pub fn get(&self) -> &str { todo!() }\n"
+                "}\n"
+                "pub struct Record;\n"
+                "impl From<Columns> for Record {\n"
+                "    fn from(_: Columns) -> Self { Record }\n"
+                "}\n"
+                "impl Deref for Record {\n"
+                "    type Target = Inner;\n"
+                "    fn deref(&self) -> &Inner { todo!() }\n"
+                "}\n"
+                "pub fn run(record: &Record) {\n"
+                "    if let Some(one) = record.get() { // ref: Inner.get call\n"
+                "        one.text(); // ref: Value.text call\n"
+                "    }\n"
+                "}\n"
+            ),
+        },
+    )

@@ -115,6 +115,9 @@ TOKENS = """
 
 _FIELD = re.compile(rb"\s*(?:::\s*<|\()")
 _NAME = re.compile(r"[\w:]+")
+_WORD = re.compile(rb"\w+")
+# A variable with a member.
+_RECEIVER = re.compile(rb"(?<![.:])[a-z_]\w*\s*\.(?!\.)")
 # Calls that wrap their argument in a type that is treated as its content.
 _WRAPPED = re.compile(
     rb"(?:(?:std::)?(?:\w+::)*(?:Arc|Rc|Box|Mutex|RwLock|Cell|RefCell|Pin|Cow|Some|Ok)"
@@ -180,6 +183,33 @@ def prepare(extraction: Extraction) -> None:
             text = extraction.text(name)
             local = extraction.text(alias) if alias is not None else text
             extraction.imports.append(Import(local, text, "", 0, name.start_byte))
+    _bind_in_macros(extraction)
+
+
+def _bind_in_macros(extraction: Extraction) -> None:
+    """Bind the variables of patterns in macro calls, which have no syntax tree: names before a dot
+    that nothing around them binds."""
+    tokens = [
+        (node.start_byte, extraction.scope_at(node.start_byte), extraction.text(node))
+        for node in extraction.captured.get("token", ())
+    ]
+    first: dict[tuple[int, str], int] = {}
+    for at, scope, name in tokens:
+        first.setdefault((scope, name), at)
+    bound = {(imported.scope, imported.local) for imported in extraction.imports}
+    for at, flag in extraction.flags.items():
+        if flag & BINDS and (word := _WORD.match(extraction.source, at)):
+            bound.add((extraction.scope_at(at), word.group().decode()))
+
+    def is_bound(scope: int, name: str) -> bool:
+        while scope >= 0 and (scope, name) not in bound:
+            scope = extraction.scopes[scope].parent
+        return scope >= 0
+
+    for at, scope, name in tokens:
+        if _RECEIVER.match(extraction.source, at) and not is_bound(scope, name):
+            bound.add((scope, name))
+            extraction.flags[first[scope, name]] |= BINDS
 
 
 def _fields(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -321,11 +351,12 @@ def collect(extraction: Extraction) -> None:
         named = node.child_by_field_name("trait")
         if named is not None:
             scope = extraction.scope_at(node.start_byte)
-            extraction.bases[scope] = [type_name(extraction.text(named))]
+            found = [_head(extraction.text(named)), *_dereferenced(extraction, node)]
+            extraction.bases[scope] = [each for each in found if each]
     for node in captured.get("trait", ()):
         bounds, body = node.child_by_field_name("bounds"), node.child_by_field_name("body")
         if bounds is not None and body is not None:
-            found = [type_name(extraction.text(one)) for one in bounds.named_children]
+            found = [_head(extraction.text(one)) for one in bounds.named_children]
             extraction.bases[extraction.scope_at(body.start_byte)] = [one for one in found if one]
     extraction.each("declared", _declared)
     for node in captured.get("loop", ()):
@@ -373,6 +404,20 @@ def collect(extraction: Extraction) -> None:
             table.setdefault(scope, {})[extraction.text(name)] = expressions.declared("Self")
 
 
+def _head(text: str) -> str:
+    """Return a type without its arguments: `From<Other>` has no members of `Other`."""
+    return type_name(text).partition("<")[0]
+
+
+def _dereferenced(extraction: Extraction, node: tree_sitter.Node) -> list[str]:
+    """Return the type in `impl Deref for … { type Target = … }`, whose members it has, too."""
+    body, named = node.child_by_field_name("body"), node.child_by_field_name("trait")
+    if body is None or named is None or _head(extraction.text(named)).split(".")[-1] != "Deref":
+        return []
+    types = [one.child_by_field_name("type") for one in body.named_children]
+    return [_head(extraction.text(one)) for one in types if one is not None]
+
+
 def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     name = node.child_by_field_name("pattern") or node.child_by_field_name("name")
     declared, value = node.child_by_field_name("type"), node.child_by_field_name("value")
@@ -384,7 +429,10 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
         value_text = _value(extraction, value)
         _learn(extraction, name, expressions.assigned(value_text))
         if name.type == "tuple_pattern" and value_text.endswith("()"):
-            for place, child in enumerate(name.named_children):
+            parts = [child for child in name.children if child.type not in ("(", ",", ")")]
+            for place, child in enumerate(parts):
+                if child.type == "remaining_field_pattern":
+                    break
                 _learn(
                     extraction, child, expressions.assigned(expressions.result(value_text, place))
                 )
