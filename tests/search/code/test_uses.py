@@ -269,6 +269,29 @@ async def test_tests_of_rust_are_in_the_file_of_what_they_test(
     assert [row[2] for row in rows(result)] == ["tests.grows"]
 
 
+async def test_callers_in_tests_of_rust_come_last(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    text = """\
+        pub fn resize(size: u32) -> u32 { size }
+        #[cfg(test)]
+        mod checks {
+            #[test]
+            fn grows() { assert_eq!(super::resize(2), 2); }
+        }
+        #[tokio::test(flavor = "multi_thread")]
+        // Twice.
+        #[ignore]
+        async fn shrinks() { resize(1); }
+        fn draw() { resize(1); }
+        """
+    write_files(tmp_path, {"src/lib.rs": textwrap.dedent(text)})
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    result = await search(workspace, "who calls resize()")
+    assert [row[2] for row in rows(result)] == ["draw", "checks.grows", "shrinks"]
+
+
 @pytest.mark.parametrize("is_indexed", [True, False])
 async def test_tests_of_a_topic_come_before_its_code(
     make_workspace: MakeWorkspace, tmp_path: Path, is_indexed: bool

@@ -198,7 +198,7 @@ def test_variables_of_patterns_in_macro_calls_have_unknown_types(tmp_path: Path)
                 "    pub fn turn(&self) -> u8 { 1 } // ref: Engine.turn definition\n"
                 "}\n"
                 "pub fn run(all: &[Engine], one: Engine, two: &str) {\n"
-                "    assert!(all.iter().any(|it| it.turn() == 1)); // ref: Engine.turn call likely\n"
+                "    assert!(all.iter().any(|it| it.turn())); // ref: Engine.turn call likely\n"
                 '    println!("{}", one.turn()); // ref: Engine.turn call\n'
                 '    println!("{}", two.turn());\n'
                 "}\n"

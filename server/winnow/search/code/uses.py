@@ -70,7 +70,6 @@ _NOTHING: dict[RelationKind, str] = {
     "callees": "nothing is called by",
 }
 _MODULES = ("module", "namespace")
-_TEST_MODULES = frozenset(("test", "tests"))
 # Lines before and after a use outside of functions.
 _AROUND = 3
 
@@ -169,7 +168,7 @@ def _using_places(
     found_uses = navigation.references_of_any(symbols)
     uses = [use for use in found_uses if use.kind in _ANSWERS[kind]]
     if kind == "tests":
-        uses = [use for use in uses if _is_in_test(navigation, use)]
+        uses = [use for use in uses if navigation.is_in_test(use.path, use.at)]
     used = {use.path for use in uses if use.kind != "import"}
     groups: dict[tuple[str, int], tuple[Definition | None, list[SymbolUse]]] = {}
     outside: dict[str, list[SymbolUse]] = {}
@@ -187,15 +186,6 @@ def _using_places(
         for place in _using(navigation, function, group):
             first = -_named_after(place, named[0][1]) if kind == "tests" else 0
             yield place._replace(rank=(first, *place.rank))
-
-
-def _is_in_test(navigation: Navigation, use: SymbolUse) -> bool:
-    """Return True in a file of tests, and in a module of tests beside what it tests, as in Rust."""
-    if navigation.category(use.path) == "test":
-        return True
-    function = function_around(navigation.view, use.path, use.at)
-    around = function.container.split(".") if function is not None else ()
-    return use.path.endswith(".rs") and not _TEST_MODULES.isdisjoint(around)
 
 
 def _named_after(place: _Place, tested: Definition) -> int:
@@ -227,7 +217,7 @@ def _defined(navigation: Navigation, place: NamePlace, why: str) -> Iterator[_Pl
     definition = place.definition
     if definition is not None:
         lines = definition.line + 1, definition.end_line + 1, definition.line + 1
-        rank = (_is_aside(navigation, place.path),)
+        rank = (navigation.is_aside(place.path, place.at),)
         yield _Place(rank, place.path, *lines, definition.qualified_name, why)
 
 
@@ -252,13 +242,8 @@ def _using(
         verb = f"may {verb.removesuffix('s')}"
     why = f"{verb} `{use.name}`" + (f" {len(uses)} times" if len(uses) > 1 else "")
     is_first = use.kind in ("call", "write")
-    rank = (_is_aside(navigation, use.path), _TIERS.index(use.tier), not is_first)
+    rank = (navigation.is_aside(use.path, use.at), _TIERS.index(use.tier), not is_first)
     yield _Place(rank, use.path, first, last, best, around.qualified_name if around else None, why)
-
-
-def _is_aside(navigation: Navigation, path: str) -> bool:
-    """Return True for files that matter less: tests, and code of others."""
-    return navigation.category(path) is not None
 
 
 def _warnings(navigation: Navigation) -> list[str]:

@@ -40,7 +40,7 @@ from winnow.symbols.resolve.names import External, Module, Name, ResolvedReferen
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around, places
 from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
-from winnow.symbols.resolve.session import ResolverFile
+from winnow.symbols.resolve.session import ResolverFile, cached_method
 from winnow.symbols.resolve.types import Class
 from winnow.symbols.search.weight import FileCategory, category_of, weight
 from winnow.symbols.view import File, SymbolView
@@ -55,6 +55,12 @@ _ASSIGNED = re.compile(
     rb"|(?:\+\+|--)(?![ \t]*[\w(\[\"]))"
 )
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
+# In Rust: attributes that make what is below them a test, up to its start.
+_TEST_BELOW = re.compile(
+    rb"#\[(?:cfg\(test\)|(?:\w+::)*(?:rs)?test\b[^\]\n]*)\]\s*(?:(?:#\[[^\n]*|//[^\n]*)\s+)*$"
+)
+_TEST_MODULES = frozenset(("test", "tests"))
+_ATTRIBUTES = 500  # bytes before a definition
 _SEPARATOR = re.compile(r"\.|::|#|/")
 _NAME = re.compile(r"\w+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]")
@@ -237,6 +243,29 @@ class Navigation:
     def category(self, path: str) -> FileCategory | None:
         """Return the category of a file; None for the project's code."""
         return category_of(self.below(path))
+
+    def is_aside(self, path: str, at: int) -> bool:
+        """Return True for a place that matters less: in a test, an example or code of others."""
+        return self.category(path) is not None or self.is_in_test(path, at)
+
+    def is_in_test(self, path: str, at: int) -> bool:
+        """Return True in a file of tests, and in tests beside what they test, as in Rust."""
+        return self.category(path) == "test" or any(
+            start <= at < end for start, end in self._tests_in(path)
+        )
+
+    @cached_method
+    def _tests_in(self, path: str) -> list[tuple[int, int]]:
+        """Return the spans of the tests in a file of Rust."""
+        source = self.sources.read(path) if path.endswith(".rs") else None
+        if source is None:
+            return []
+        return [
+            (each.start, each.end)
+            for each in self.view.definitions_in(path)
+            if (each.kind == "module" and each.name in _TEST_MODULES)
+            or _TEST_BELOW.search(source.data, max(0, each.start - _ATTRIBUTES), each.start)
+        ]
 
     def unread(self, symbol: str, path: str = "") -> dict[str, str]:
         """Return the files that contain a name but could not be indexed, with the reasons: those in

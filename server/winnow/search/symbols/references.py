@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -146,13 +145,16 @@ async def _references(
         shown = _Shown(navigation, scope)
         symbols, more = _symbols(navigation, selector, needed.paths, shown)
 
-        @functools.cache
-        def is_aside(path: str) -> bool:
-            return navigation.category(path) is not None
-
         search = _callees if filters.callees else Navigation.references_of_any
         uses = [use for use in search(navigation, symbols) if accepts(use)]
-        uses.sort(key=lambda use: (_TIERS[use.tier], is_aside(use.path), use.path, use.at))
+        uses.sort(
+            key=lambda use: (
+                _TIERS[use.tier],
+                navigation.is_aside(use.path, use.at),
+                use.path,
+                use.at,
+            )
+        )
         references = [shown.reference(use) for use in uses]
         undecided = navigation.resolver.undecided
         unread = navigation.unread(symbols[0].name, symbols[0].path)
