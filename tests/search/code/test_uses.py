@@ -172,6 +172,22 @@ async def test_an_unused_name_leads_to_its_definition(workspace: EngineWorkspace
     assert rows(result) == [("shop/base.py", 16, "unused", "function")]
 
 
+async def test_a_template_may_call_what_no_code_calls(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(
+        tmp_path,
+        {"note.ts": "export class Note {\n  saveNote() {}\n}\n", "note.html": "{{ saveNote() }}\n"},
+    )
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    result = await search(workspace, "who calls saveNote")
+    assert result.reason.endswith(
+        "it asks for callers; nothing calls saveNote; 1 file that is not searched for uses has the"
+        " word 'saveNote', such as note.html:1: use grep to see the lines"
+    )
+
+
 async def test_an_unknown_name_leads_to_texts_with_it(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

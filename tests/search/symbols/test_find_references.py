@@ -187,6 +187,41 @@ async def test_a_filter_by_kinds_is_incomplete_if_the_syntax_does_not_tell_them(
     assert (await find(workspace, name="Client", kinds=["type"])).completeness.complete
 
 
+async def test_templates_and_configuration_with_the_name_are_reported(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "app/note.ts": "export class Note {\n  saveNote() {}\n  other() {}\n  get() {}\n}\n",
+        "app/note.html": "<form>\n  <a (click)='saveNote()'>saveNotes get</a>\n</form>\n",
+        "app/near.html": "<a>saveNotes</a>\n",
+        "app/part.vue": "<script>\nimport {Note} from './note'\n</script>\n<p>{{ Note }}</p>\n",
+        "app/view.vue": "<script>\nconst saveNote = 1\n</script>\n",
+        "conf.yml": "call: saveNote\n",
+        "README.md": "saveNote, other\n",
+        "yarn.lock": "other\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    await workspace.index.build()
+
+    async def warnings(**params: Any) -> list[str]:
+        return list((await find(workspace, **params)).warnings)
+
+    assert await warnings(name="saveNote", path="app/note.ts") == [
+        "2 files that are not searched for uses have the word 'saveNote', such as"
+        " app/note.html:2: use grep to see the lines"
+    ]
+    assert await warnings(name="saveNote", path="app/note.ts", include=["*.yml"]) == [
+        "1 file that is not searched for uses has the word 'saveNote', such as conf.yml:1:"
+        " use grep to see the lines"
+    ]
+    assert await warnings(name="Note") == [
+        "1 file that is not searched for uses has the word 'Note', such as app/part.vue:4:"
+        " use grep to see the lines"
+    ]
+    assert await warnings(name="Note.other") == []
+    assert await warnings(name="Note.get") == []
+
+
 async def test_possible_uses_come_after_certain_uses(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:

@@ -33,6 +33,7 @@ from winnow.search.symbols.requests import (
     completeness_of,
     with_symbols,
 )
+from winnow.search.symbols.unsearched import unsearched_warnings
 from winnow.symbols.file_symbols import CLASSES, Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
@@ -129,6 +130,9 @@ async def find_related(
             hits.append(
                 Hit(path, "passage", score, place.why, *lines, marks=marks, best=place.best)
             )
+    if relation.kind not in ("imports", "callees"):
+        name = parts_of(relation.name)[-1]
+        warnings += await unsearched_warnings(workspace, scope, name, selects)
     if not hits:
         warnings.insert(0, f"{_NOTHING[relation.kind]} {relation.name}")
     reasons = [*unsearched_reasons(relation.name, unsearched), *unparsed_reasons(unparsed)]

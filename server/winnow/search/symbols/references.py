@@ -30,6 +30,7 @@ from winnow.search.symbols.requests import (
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
 from winnow.search.symbols.search import closest_symbol
 from winnow.search.symbols.unread import unread_in_words
+from winnow.search.symbols.unsearched import symbol_name, unsearched_warnings
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
@@ -182,12 +183,16 @@ async def _references(
     completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
     definitions = [] if resolved.symbols[0].external else resolved.symbols[0].places
     definitions = sorted(definitions, key=lambda place: not _is_at(place, selector, needed.paths))
+    unsearched: list[str] = []
+    if not filters.callees:
+        name = symbol_name(resolved.symbols)
+        unsearched = await unsearched_warnings(workspace, scope, name, _selector(filters))
     return References(
         roots,
         next((row for place in definitions if (row := shown.symbol(place))), None),
         resolved.references,
         with_shared(completeness, scope),
-        [*_warnings(selector, resolved, shown), *workspace.ignore_warnings(roots)],
+        [*_warnings(selector, resolved, shown), *unsearched, *workspace.ignore_warnings(roots)],
     )
 
 
@@ -277,7 +282,7 @@ async def _with_suggestion(
 
 
 def _accepts(filters: ReferenceFilter, roots: Sequence[Path]) -> Callable[[SymbolUse], bool]:
-    include, exclude = _globs("include", filters.include), _globs("exclude", filters.exclude)
+    selects = _selector(filters)
     kinds = frozenset(() if filters.callees else filters.kinds)
 
     def accepts(use: SymbolUse) -> bool:
@@ -287,13 +292,20 @@ def _accepts(filters: ReferenceFilter, roots: Sequence[Path]) -> Callable[[Symbo
             return False
         if filters.certain_only and use.tier != "certain":
             return False
-        if not include and not exclude:
-            return True
-        below = _below(roots, use.path)[1]
+        return selects(0, _below(roots, use.path)[1])
+
+    return accepts
+
+
+def _selector(filters: ReferenceFilter) -> Callable[[int, str], bool]:
+    """Return a function that applies the glob patterns to a path below a root."""
+    include, exclude = _globs("include", filters.include), _globs("exclude", filters.exclude)
+
+    def selects(root: int, below: str) -> bool:
         is_included = not include or any(pattern.fullmatch(below) for pattern in include)
         return is_included and not any(pattern.fullmatch(below) for pattern in exclude)
 
-    return accepts
+    return selects
 
 
 def _callees(navigation: Navigation, symbols: Sequence[SymbolAtPosition]) -> Iterable[SymbolUse]:
