@@ -222,6 +222,49 @@ async def test_templates_and_configuration_with_the_name_are_reported(
     assert await warnings(name="Note.get") == []
 
 
+async def test_called_overloads_accept_the_number_of_arguments(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "Shop.cs": (
+            "class Shop {\n"
+            "  int Sum() => 0;\n"
+            "  int Sum(Dictionary<int, int> a) => 1;\n"
+            "  int Sum(int a, int b = 2, params int[] c) => 2;\n"
+            '  void One() { Sum(Id("a, b")); }\n'
+            "  void Two() { Sum(1, 2, 3, 4); }\n"
+            "  void Unknown() { Sum(a < b, c > (d)); }\n"
+            "}\n"
+        ),
+        "Till.java": (
+            "class Till {\n"
+            "  int sum() { return 0; }\n"
+            "  int sum(int a) { return 1; }\n"
+            "  void one() { sum(1); }\n"
+            "}\n"
+        ),
+        "Desk.kt": (
+            "class Desk {\n"
+            "  fun run(a: Int) {}\n"
+            "  fun run(a: Int, b: (Int) -> Int) {}\n"
+            "  fun block() { run(1) { it } }\n"
+            "  fun both() { run(1, { it }) }\n"
+            "}\n"
+        ),
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+
+    async def lines(name: str) -> list[int]:
+        return [one.line for one in (await find(workspace, name=name, callees=True)).references]
+
+    assert await lines("Shop.One") == [3, 4]
+    assert await lines("Shop.Two") == [4]
+    assert await lines("Shop.Unknown") == [2, 3, 4]
+    assert await lines("Till.one") == [3]
+    assert await lines("Desk.block") == [2, 3]
+    assert await lines("Desk.both") == [3]
+
+
 async def test_possible_uses_come_after_certain_uses(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:

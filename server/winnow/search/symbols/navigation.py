@@ -37,6 +37,7 @@ from winnow.symbols.file_symbols import (
 )
 from winnow.symbols.language import languages
 from winnow.symbols.resolve.names import External, Module, Name, ResolvedReference, Target, Tier
+from winnow.symbols.resolve.overloads import called_places
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around, places
 from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
@@ -410,7 +411,8 @@ class Navigation:
                 if kind_of(source, use.at + size, use.flags) != "call":
                     continue
                 meaning = self.resolver.meaning(file, name, use.at, use.flags, use.receiver)
-                for called in places(self.resolver.types, meaning.targets)[:1]:
+                found = places(self.resolver.types, meaning.targets)
+                for called in called_places(found, file.language, source.data, use.at + size):
                     if called.definition is not None:
                         yield use.at, called
 
