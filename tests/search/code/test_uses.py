@@ -172,6 +172,18 @@ async def test_an_unused_name_leads_to_its_definition(workspace: EngineWorkspace
     assert rows(result) == [("shop/base.py", 16, "unused", "function")]
 
 
+async def test_the_question_mark_may_belong_to_a_name_of_ruby(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    text = "class Story\n  def is_gone?\n  end\n  def show\n    1 if is_gone?\n  end\nend\n"
+    write_files(tmp_path, {"story.rb": text})
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    for query in ("who calls is_gone?", "who calls Story.is_gone?"):
+        result = await search(workspace, query)
+        assert [row[2] for row in rows(result)] == ["Story.show"], query
+
+
 async def test_a_template_may_call_what_no_code_calls(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -96,14 +96,16 @@ async def find_related(
     types = await file_type_globs(workspace.run_ripgrep(), scope.root, scope.filters.file_types)
     selects, roots = scope.selector(types), [root.as_posix() for root in scope.roots]
 
-    def work(navigation: Navigation) -> tuple[set[_Place], int]:
-        named = [each for each in navigation.named(relation.name) if not each[1].declared]
+    def work(navigation: Navigation) -> tuple[set[_Place], int, str]:
+        # In Ruby, the question mark may belong to the name.
+        found = navigation.named(relation.name) or navigation.named(f"{relation.name}?")
+        named = [each for each in found if not each[1].declared]
         if relation.is_module:
             named = [each for each in named if each[1].kind in _MODULES]
         if not named:
             raise NoSymbol(f"nothing is defined with the name {relation.name}")
         places = set(_related(navigation, relation.kind, named[:MOST_DEFINITIONS]))
-        return places, len(named[MOST_DEFINITIONS:])
+        return places, len(named[MOST_DEFINITIONS:]), named[0][1].name
 
     progress(f"Finding uses: {relation.name[:60]}")
     needed = Prerequisites(parts_of(relation.name)[-1:])
@@ -118,7 +120,7 @@ async def find_related(
     except (IndexUnavailable, NoSymbol, SearchTimedOut) as error:
         return HitList(scope, [], 0, incomplete(error.message, *unparsed_reasons(unparsed)))
     warnings = _warnings(answer.navigation)
-    places, unsearched = answer.result
+    places, unsearched, name = answer.result
     hits: list[Hit] = []
     for place in sorted(places):
         located = containing_root(place.path, roots)
@@ -131,7 +133,6 @@ async def find_related(
                 Hit(path, "passage", score, place.why, *lines, marks=marks, best=place.best)
             )
     if relation.kind not in ("imports", "callees"):
-        name = parts_of(relation.name)[-1]
         warnings += await unsearched_warnings(workspace, scope, name, selects)
     if not hits:
         warnings.insert(0, f"{_NOTHING[relation.kind]} {relation.name}")
