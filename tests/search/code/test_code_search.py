@@ -94,6 +94,37 @@ async def test_a_request_leads_to_its_route(
     assert unknown.reason.count("no such route is declared") == 1
 
 
+@pytest.mark.parametrize("has_index", [True, False])
+async def test_the_declaration_of_a_route_precedes_its_calls(
+    make_workspace: MakeWorkspace, tmp_path: Path, has_index: bool
+) -> None:
+    files = {
+        "app/store.ts": 'await client.post("/chats.move", { id })\n',
+        "app/events.ts": 'const events = [\n  "chats.move",\n]\n',
+        "server/chats.ts": 'router.post(\n  "chats.move",\n  move\n)\n',
+        "server/chats.test.ts": 'server.post("/chats.move")\n',
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "api"), files), config=NO_INDEX)
+    if has_index:
+        workspace.reconfigure(Config())
+        await workspace.index.build()
+    result = await search(workspace, "POST /api/chats.move")
+    first, *others = result.results
+    assert (first.path, first.best_line) == ("server/chats.ts", 2)
+    assert {hit.path for hit in others} == {"app/store.ts", "server/chats.test.ts"}
+
+
+async def test_a_request_without_a_route_leads_to_its_calls(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {"app/store.ts": 'await client.post("/chats.move", { id })\n'}
+    workspace = make_workspace(write_files(tmp_path, files), config=NO_INDEX)
+    result = await search(workspace, "POST /api/chats.move")
+    assert [hit.path for hit in result.results] == ["app/store.ts"]
+    assert "no such route is declared" in result.reason
+    assert any("no declaration of this route" in warning for warning in result.warnings)
+
+
 @pytest.mark.parametrize(
     ("query", "used", "reason", "found"),
     [

@@ -38,7 +38,7 @@ TABLE = [
     ("./run.sh", "file text"),
     ("src/", "file text"),
     ("django/db/models", "file text"),
-    ("/api/v1/users", "route file route route text"),
+    ("/api/v1/users", "route route file route route text"),
     ("api/v1/users", "file text"),
     ("and/or", "file text"),
     (r"src\foo.py", "file text"),

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from winnow.search.code.routes import routes_of, routes_to
+from winnow.search.code.routes import declares, routes_of, routes_to
 
 REQUESTS = [
     "POST /api/chats/5",
@@ -69,6 +69,63 @@ def test_other_lines_do_not_match(line: str) -> None:
     assert not any(re.search(pattern, line) for pattern in routes_of(REQUESTS[0]))
 
 
+@pytest.mark.parametrize(
+    ("request_line", "expected"),
+    [
+        ("GET /~alice/threads", "get '/~:user/threads'"),
+        ("GET /~alice", "get '/~:user'"),
+        ("GET /@alice/posts", 'app.MapGet("/@{name}/posts", Posts)'),
+        ("GET /user-5/posts", 'path("user-<id>/posts/", posts)'),
+        ("GET /~{name}/threads", "get '/~:user/threads'"),
+    ],
+)
+def test_a_part_of_a_segment_may_be_a_parameter(request_line: str, expected: str) -> None:
+    likeliest = routes_of(request_line)[0]
+    found = [
+        line
+        for line in (expected, "get '/threads'", "get '/posts'", "get '/:id'")
+        if re.search(likeliest, line)
+    ]
+    assert found == [expected]
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("", "router.post('/chats/:id', chat)"),
+        ("router.post(", "  '/chats/:id',"),
+        ("router.post(", "  'chats/:id',"),
+        ("@app.post(", '    "/api/chats/{id}",'),
+        ("@RequestMapping(", '    value = "/chats/{id}",'),
+        ("    path(", '        "chats/<int:pk>/",'),
+        ("", '@api.post("/chats/{id}")'),
+        ("", 'api.POST("/chats/:id", s.Chat)'),
+    ],
+)
+def test_the_path_may_be_on_the_line_behind(before: str, line: str) -> None:
+    assert any(declares(pattern, before, line) for pattern in routes_of(REQUESTS[0])[:-1])
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("", 'await client.post("/chats/5", {'),
+        ("", 'this.http.post("/chats/5")'),
+        ("", 'axios.post("/chats/5")'),
+        ("", 'api.post("/chats/5")'),
+        ("", 'Http::post("/chats/5")'),
+        ("", 'request(app).post("/chats/5")'),
+        ("await apiClient.post(", '  "/chats/5",'),
+        ("events = [", '  "chats/5",'),
+        ("", '  "chats/5",'),
+    ],
+)
+def test_the_call_of_a_client_declares_nothing(before: str, line: str) -> None:
+    patterns = routes_of(REQUESTS[0])
+    assert any(re.search(pattern, line) for pattern in patterns)
+    assert not any(declares(pattern, before, line) for pattern in patterns)
+
+
 def test_the_last_part_needs_a_declaration() -> None:
     patterns = routes_of("GET /api/v1/status")
     found = [
@@ -113,4 +170,14 @@ def test_long_lines_take_linear_time(part: str) -> None:
         routes_of(text)
         routes_of(f"curl {text}")
         routes_to(text)
+        declares(routes_of("GET /api/~a-b-c/5")[0], text, text)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("part", ["/:a", "/[a]", "/a[[b", "/{a}-{b}", "/~:a", "/a-:-:b"])
+def test_parameters_in_a_request_take_linear_time(part: str) -> None:
+    started = time.process_time()
+    path = part * (180 // len(part))
+    for pattern in routes_of(f"GET {path}/end"):
+        assert not declares(pattern, "", f"get '{path}/other'")
     assert time.process_time() - started < 2

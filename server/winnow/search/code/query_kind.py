@@ -33,15 +33,16 @@ LAST_PART = "it is the last part of a name"
 WORD = "it is a word"
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
+RouteLines = Literal["declared", "named"]
 
 
 class QueryReading(Struct, frozen=True):
     """A reading of a query: the search, what to search for, and why.
 
-    Text that is not ``literal`` is a regular expression, of the declarations of a ``route`` or as
-    written. ``line`` is the line that a path names, from 1. With a ``relation``, the wanted places
-    are not those that define the symbol, but those that use it; if it ``is_start``, those where a
-    program starts.
+    Text that is not ``literal`` is a regular expression: as written, or for lines in which a
+    ``route`` is declared, or only named. ``line`` is the line that a path names, from 1. With a
+    ``relation``, the wanted places are not those that define the symbol, but those that use it; if
+    it ``is_start``, those where a program starts.
     """
 
     search: SearchType
@@ -49,7 +50,7 @@ class QueryReading(Struct, frozen=True):
     why: str
     literal: bool = True
     line: int | None = None
-    route: bool = False
+    route: RouteLines | None = None
     relation: Relation | None = None
     is_start: bool = False
 
@@ -187,7 +188,12 @@ def _related(relation: Relation) -> list[QueryReading]:
 
 
 def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:
-    return [QueryReading("text", each, why, literal=False, route=True) for each in routes]
+    """Return the readings of a request: its declarations, then other lines that name its route."""
+    last = len(routes) - 1
+    return [
+        QueryReading("text", each, why, literal=False, route="named" if at == last else "declared")
+        for at, each in enumerate(routes)
+    ]
 
 
 def _readings(text: str) -> list[QueryReading]:
@@ -287,8 +293,10 @@ def _one_word(text: str) -> list[QueryReading]:
         routes = _declared(routes_to(text), "it may be the path of an HTTP request")
         as_path = [path, *member, *routes]
         if text.startswith("/") and not _has_ending(text):
-            # A file of that name is rarely meant if there is such a route.
-            as_path = [*routes[:1], path, *routes[1:]]
+            # A file of that name is rarely meant if there is such a route. The last two readings
+            # have parameters in place of names, and other lines.
+            likely = max(1, len(routes) - 2)
+            as_path = [*routes[:likely], path, *routes[likely:]]
         return [*as_path, msgspec.structs.replace(as_text, wanted=path.wanted)]
     if _MARKER.fullmatch(text) and not text.islower():
         return [QueryReading("text", text, "it is a marker in comments")]

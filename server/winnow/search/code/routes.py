@@ -1,13 +1,17 @@
 """Read HTTP requests, as people write them and servers log them, and find how code declares their
 routes: `POST /api/chat`, `"GET /users/5 HTTP/1.1" 404`, a command of curl, an address.
 
+A formatter may put the path on the line behind what declares the route, and the call of a client
+may look like a declaration: :func:`declares` tells them apart.
+
 Every pattern is anchored or begins with a fixed word, and has no ambiguous repetitions.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 _METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 _REQUEST = re.compile(
@@ -33,18 +37,35 @@ _QUOTE = "[\"'`]"
 _DECLARING = "(?:route|path|re_path|handle(?:func)?|any|all|match|requestmapping)"
 # ripgrep takes about eighty times as long for `\b` and `\W`, which know all scripts.
 _START = "(?:^|[^a-z])"
-_BEFORE = "[ (]{1,3}(?:(?:value|path|url) ?= ?)?"
+_ARGUMENT = "(?:(?:value|path|url) ?= ?)?"
+_BEFORE = f"[ (]{{1,3}}{_ARGUMENT}"
+# What only declares routes: the path needs no slash in front.
+_ROUTER = r"router(?:\.|::|->)"
 # ASP.NET's `MapPut("/x"`.
 _MAP = "(?:map)?"
 # Routers add the first parts of a path elsewhere.
 _MOST_ENDINGS = 6
-# What is a value in a path, not the name of a resource: a number, a UUID, `{id}`, `:id`.
-_VALUE = re.compile(r"\d+|[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|.*[:{}<>$*[].*", re.I)
+# What is a value in a path, not the name of a resource: a number, a UUID, `{id}`, `:id`, `~alice`,
+# `user-5`.
+_VALUE = re.compile(
+    r"\d+|[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|.*[:{}<>$*[].*|[~@].+|[a-z]+[-_]\d+", re.I
+)
+# Behind a sign, a part of a route may have a parameter: `~:user`, `user-<id>`.
+_SIGN = re.compile(r"[^a-zA-Z0-9]")
+_MOST_SIGNS = 3
+# A path on a line of its own, and the end of the line before.
+_ALONE = re.compile(rf"\s*{_ARGUMENT}r?{_QUOTE}[^\s\"'`]*{_QUOTE},?\s*$")
+_OPENS = re.compile(r"\w\($")
+# `client.get("/x")`, `axios.post`, `request(app).get`, but not `@api.get` and the `api.GET` of Go.
+_CALL = re.compile(
+    r"(?<![@\w])(?:(?i:\w*client|axios|\w*https?|\w*requests?|\w*session|agent|\w*fetch)|"
+    rf"api(?=\.[a-z])|\$)(?:\([^()]*\))?(?:\.|::|->)(?i:{_ANY_METHOD})\b"
+)
 
 
 def routes_of(text: str) -> list[str]:
     """Return regular expressions for how code may declare the route of a request, the likeliest
-    first; none if a text is no request."""
+    first, then one for other lines that name it; none if a text is no request."""
     if _CURL.match(text):
         options = text[:_MOST_CHARACTERS]
         address, option = _ADDRESS.search(options), _OPTION.search(options)
@@ -69,21 +90,51 @@ def routes_to(text: str) -> list[str]:
     return _routes(_ANY_METHOD, path[0]) if path else []
 
 
+def declares(pattern: str, before: str, line: str) -> bool:
+    """Return True if a line with a route, which has the ``pattern``, declares it; ``before`` is the
+    line before it."""
+    if is_alone(line):
+        before = before.strip()
+        if not _OPENS.search(before):
+            return False
+        line = before + line.strip()
+    return not _CALL.search(line) and bool(re.search(pattern, line))
+
+
+def is_alone(line: str) -> bool:
+    """Return True if a line has nothing but a path."""
+    return bool(_ALONE.match(line))
+
+
 def _routes(method: str, path: str) -> list[str]:
     parts = path.strip("/").split("/")
     if not parts[0]:
         return []
-    endings = [parts[at:] for at in range(len(parts))][-_MOST_ENDINGS:]
-    named = [ending for ending in endings if not _VALUE.fullmatch(ending[0])] or endings[-1:]
-    long = [ending for ending in named if len(ending) > 1]
-    # As written, perhaps in a router that has only the end of the path; with parameters in place of
-    # names; as text.
-    found = [
-        [each for ending in named for each in _declarations(method, ending, _by_value)],
-        [each for ending in long for each in _declarations(method, ending, _anywhere)],
-        [_quoted(ending, _anywhere) for ending in (named if len(parts) == 1 else long)],
+    endings = [parts[at:] for at in range(1, len(parts))][-_MOST_ENDINGS:]
+    named = [[re.escape(first), *rest] for first, *rest in endings if not _VALUE.fullmatch(first)]
+    # The whole path as written; its end, in a router that has no more of it; with parameters in
+    # place of names.
+    as_written = [_by_value(part) for part in parts] if parts[1:] else [_with_parameter(parts[0])]
+    ends = [[first, *map(_by_value, rest)] for first, *rest in named]
+    with_parameters = [
+        [first, *map(_anywhere, rest)]
+        for first, *rest in ([re.escape(parts[0]), *parts[1:]], *named)
+        if rest
     ]
-    return [f"(?i)(?:{'|'.join(patterns)})" for patterns in found if patterns]
+    tiers = [tier for tier in ([as_written], ends, with_parameters) if tier]
+    declared = [
+        [each for ending in tier for each in _declarations(method, ending)] for tier in tiers
+    ]
+    alone = [[_alone(ending) for ending in tier] for tier in tiers]
+    texts = [_quoted(ending) for ending in with_parameters or [as_written]]
+    return [
+        *(_any_of([*each, *lines]) for each, lines in zip(declared, alone, strict=True)),
+        _any_of([*itertools.chain.from_iterable(declared), *texts]),
+    ]
+
+
+def _any_of(patterns: Sequence[str]) -> str:
+    return f"(?i)(?:{'|'.join(patterns)})"
 
 
 def _by_value(part: str) -> str:
@@ -92,17 +143,30 @@ def _by_value(part: str) -> str:
 
 
 def _anywhere(part: str) -> str:
-    """Return the pattern of a part of a path that may be a parameter."""
-    return f"(?:{re.escape(part)}|{_PARAMETER})"
+    """Return the pattern of a part of a path that may be, or end with, a parameter."""
+    return _with_parameter(part, "")
 
 
-def _declarations(
-    method: str, ending: Sequence[str], pattern: Callable[[str], str]
-) -> Iterator[str]:
-    """Yield regular expressions for a route with this path, or one that ends like this."""
-    path = _path(ending, pattern)
+def _with_parameter(part: str, *beginnings: str) -> str:
+    """Return the pattern of a part of a path that may have a parameter behind some beginnings, or
+    behind a sign. No text matches two of the alternatives, so that the time is linear."""
+    signs = itertools.islice(_SIGN.finditer(part, 0, len(part) - 1), _MOST_SIGNS)
+    found: list[str] = []
+    for beginning in (*beginnings, *(part[: sign.end()] for sign in signs)):
+        found.append(re.escape(beginning) + _PARAMETER)
+        if re.fullmatch(found[-1], part):
+            return f"(?:{'|'.join(found)})"
+    return f"(?:{'|'.join([re.escape(part), *found])})"
+
+
+def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
+    """Yield regular expressions for a route with this path, or one that ends like this, on one
+    line."""
+    path = "/".join(ending)
     # `.post("/x"`, `post '/x'`
-    yield rf"{_START}{_MAP}{method}{_BEFORE}{_quoted(ending, pattern)}"
+    yield rf"{_START}{_MAP}{method}{_BEFORE}{_quoted(ending)}"
+    # `router.post("x"`
+    yield rf"{_ROUTER}{method}{_BEFORE}{_QUOTE}{path}{_QUOTE}"
     # `PostMapping("/x"`, `HttpPost("x"`
     yield rf"(?:http{method}|{method}mapping){_BEFORE}{_QUOTE}/?{path}/?{_QUOTE}"
     # `"POST /x"`
@@ -111,11 +175,13 @@ def _declarations(
     yield rf"{_START}{_DECLARING}{_BEFORE}r?{_QUOTE}\^?/?{path}/?\$?{_QUOTE}"
 
 
-def _quoted(ending: Sequence[str], pattern: Callable[[str], str]) -> str:
+def _alone(ending: Sequence[str]) -> str:
+    """Return a regular expression for a path on a line of its own."""
+    path = "/".join(ending)
+    return rf"^\s*{_ARGUMENT}r?{_QUOTE}\^?/?{path}/?\$?{_QUOTE},?\s*$"
+
+
+def _quoted(ending: Sequence[str]) -> str:
     # The slash in front may be added elsewhere, but `get("x")` is no route.
     slash = "/" if len(ending) == 1 else "/?"
-    return f"{_QUOTE}{slash}{_path(ending, pattern)}/?{_QUOTE}"
-
-
-def _path(ending: Sequence[str], pattern: Callable[[str], str]) -> str:
-    return "/".join([re.escape(ending[0]), *map(pattern, ending[1:])])
+    return f"{_QUOTE}{slash}{'/'.join(ending)}/?{_QUOTE}"

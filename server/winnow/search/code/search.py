@@ -17,6 +17,7 @@ from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
+from winnow.search.code.declared_routes import find_declarations, find_mentions
 from winnow.search.code.entry_points import find_entry_points
 from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import (
@@ -257,6 +258,10 @@ async def _search(
 async def _texts(
     workspace: EngineWorkspace, scope: Scope, reading: QueryReading, progress: Progress
 ) -> HitList:
+    if reading.route == "declared":
+        return await find_declarations(workspace, scope, reading.wanted, progress)
+    if reading.route == "named":
+        return await find_mentions(workspace, scope, reading.wanted, progress)
     if reading.literal:
         return await files_with(workspace, scope, reading.wanted, progress, literal=True)
     try:
