@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import parse_query
 
-TRACES = {
+TRACES: dict[str, tuple[str, list[tuple[Any, ...]], list[tuple[str, str]]]] = {
     "python": (
         """\
 Traceback (most recent call last):
@@ -27,9 +29,12 @@ Traceback (most recent call last):
 RuntimeError: The session is unavailable
 """,
         [
-            ("/venv/site-packages/flask/sessions.py", 102, "_fail"),
-            ("/venv/site-packages/flask/app.py", 1511, "wsgi_app"),
-            ("/app/main.py", 12, "index"),
+            ("/venv/site-packages/flask/sessions.py", 102, "_fail", "raise RuntimeError("),
+            (
+                *("/venv/site-packages/flask/app.py", 1511, "wsgi_app"),
+                "response = self.full_dispatch_request()",
+            ),
+            ("/app/main.py", 12, "index", 'session["x"]'),
         ],
         [("The session is unavailable", "RuntimeError"), ("'x'", "KeyError")],
     ),
@@ -240,7 +245,7 @@ def test_a_trace_pasted_into_a_field_of_one_line_is_parsed_alike(language: str) 
     # The function of a frame of Go is on the line before, whose beginning is not certain.
     of_go = language == "go"
     assert parts.frames == tuple(
-        Frame(path, line, "" if of_go else name) for path, line, name in frames
+        Frame(path, line, "" if of_go else name, *code) for path, line, name, *code in frames
     )
     assert parts.errors == tuple(ErrorMessage(*error) for error in errors)
 

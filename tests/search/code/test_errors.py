@@ -116,6 +116,9 @@ async def workspace(
     return workspace
 
 
+with_index = pytest.mark.parametrize("workspace", ["on"], indirect=True)
+
+
 async def search(workspace: EngineWorkspace, query: str, **params: Any) -> CodeSearchResult:
     raw = {"query": query, **params}
     return await answered(
@@ -267,6 +270,28 @@ async def test_frames_of_another_machine_and_version_are_found(workspace: Engine
     assert (first.line, first.end_line, first.symbol) == lines
 
 
+@with_index
+async def test_the_line_of_a_frame_is_the_one_with_its_code(workspace: EngineWorkspace) -> None:
+    # Line 24 of that version is line 4, in the function of the frame.
+    first = (await search(workspace, TRACE.replace(MESSAGE, "ValueError"))).results[0]
+    assert (first.line, first.end_line, first.best_line) == (2, 8, 4)
+
+
+async def test_the_function_around_the_line_precedes_another_of_the_same_name(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    story = (
+        "class Story\n  def id=(value)\n    find(value)\n  end\n\n  def id\n    @id\n  end\nend\n"
+    )
+    workspace = make_workspace(write_files(tmp_path, {"app/story.rb": story}))
+    await workspace.index.build()
+    for line, expected in ((3, 2), (7, 6)):
+        function = "id=" if line == 3 else "id"
+        trace = f"app/story.rb:{line}:in `{function}'\napp/story.rb:1:in `<main>'"
+        first = (await search(workspace, trace)).results[0]
+        assert (first.line, first.best_line) == (expected, line)
+
+
 async def test_the_line_of_a_compiler_may_be_in_two_files(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
@@ -338,9 +363,6 @@ async def test_semantic_search_finds_errors_too(workspace: EngineWorkspace) -> N
     )
     scores = [passage.score for passage in result.results]
     assert scores == sorted(scores, reverse=True)
-
-
-with_index = pytest.mark.parametrize("workspace", ["on"], indirect=True)
 
 
 @with_index

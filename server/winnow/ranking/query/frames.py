@@ -17,12 +17,14 @@ class Frame(Struct, frozen=True):
     """A place that a query names: a file, a line from 1, and the function if the text has it.
 
     ``path`` is as written, with ``/``, perhaps absolute on another machine. That of Java and Kotlin
-    is made of the package: `org/example/Main.java`. ``function`` may be qualified.
+    is made of the package: `org/example/Main.java`. ``function`` may be qualified. ``code`` is the
+    text of the line, without indentation, if the trace has it.
     """
 
     path: str
     line: int
     function: str = ""
+    code: str = ""
 
 
 _PYTHON = re.compile(r'\s*File "([^"]+)", line (\d{1,7})(?:, in (.+))?')

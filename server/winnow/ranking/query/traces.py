@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from winnow.ranking.query.errors import ErrorMessage, error_of
 from winnow.ranking.query.frames import Frame, call_of, frame_of, rust_name
 
@@ -52,6 +54,11 @@ class _Trace:
         if self.errors and not self.errors[-1].text:
             error = ErrorMessage(error.text, error.kind or self.errors.pop().kind)
         self.errors.append(error)
+
+    def add_source(self, code: str) -> None:
+        """Add a line of the source, which follows its frame."""
+        if self.frames and not self.frames[-1].code:
+            self.frames[-1] = msgspec.structs.replace(self.frames[-1], code=code)
 
 
 def is_traceback(text: str) -> bool:
@@ -102,8 +109,14 @@ class Traces:
             self._has_message_next = False
             self._current.add(ErrorMessage(text))
             return True
-        if is_in_traceback and frame is None and line[:4].isspace():
-            return True  # a line of the source
+        if (
+            self._current is not None
+            and self._current.awaits_error
+            and frame is None
+            and line[:4].isspace()
+        ):
+            self._current.add_source(text)
+            return True
         error = error_of(
             text, after_frames=is_in_traceback and bool(self._current and self._current.frames)
         )

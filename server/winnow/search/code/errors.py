@@ -6,12 +6,14 @@ places that raise a message are found by its words. Semantic search answers with
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from winnow.ranking.query.parts import QueryParts
+from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.definitions import definitions_of
 from winnow.search.code.frames import MOST_FRAMES, find_called, find_frames, frame_hit
 from winnow.search.code.message_sites import find_sites, site_hit
@@ -31,8 +33,20 @@ async def error_hits(
     if not paths:
         return _scored(called)
     known = defaultdict(tuple, await definitions_of(workspace, scope, [*paths]))
-    frames = [frame_hit(place, known[place.path]) for place in places if place.sure] + called
-    unsure = [frame_hit(place, known[place.path]) for place in places if not place.sure]
+    texts = CurrentTexts(scope, workspace.buffers)
+    lines = await asyncio.to_thread(
+        lambda: {place.path: texts.lines(place.path) or () for place in places if place.frame.code}
+    )
+
+    def of_places(*, sure: bool) -> list[Hit]:
+        return [
+            frame_hit(place, known[place.path], lines.get(place.path, ()))
+            for place in places
+            if place.sure == sure
+        ]
+
+    frames = [*of_places(sure=True), *called]
+    unsure = of_places(sure=False)
     raised = [site_hit(site, known[site.path]) for site in sites]
     # The frame that has the message is the place; otherwise the deepest frame is nearest to it.
     in_frame = [hit for hit in raised if any(_contains(frame, hit) for frame in frames)]

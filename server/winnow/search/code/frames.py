@@ -30,7 +30,8 @@ AROUND = 5
 
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
 _SEPARATOR = re.compile(r"::|\.")
-_LAST_NAME = re.compile(r"[\w$?!]+")
+# Ruby's setters end with `=`.
+_LAST_NAME = re.compile(r"[\w$?!]+=?")
 
 
 class FramePlace(NamedTuple):
@@ -86,28 +87,42 @@ def _names(path: str) -> list[str]:
     return [_VERSION.sub("", name) for name in path.split("/") if name not in ("", ".", "..")]
 
 
-def frame_hit(place: FramePlace, definitions: Sequence[Definition]) -> Hit:
-    """Return a frame as a hit, with its function, from the definitions of its file."""
+def frame_hit(
+    place: FramePlace, definitions: Sequence[Definition], lines: Sequence[str] = ()
+) -> Hit:
+    """Return a frame as a hit, with its function, from the definitions of its file and its
+    lines."""
     frame = place.frame
     # A closure, `{closure}` or `{{closure}}`, has no name.
     names = [] if frame.function.endswith("}") else _LAST_NAME.findall(frame.function)
-    name = names[-1] if names else ""
-    function = enclosing(definitions, frame.line)
-    if name and (function is None or function.name != name):
-        # Another version of the file: the function tells more than the line.
-        named = [definition for definition in definitions if definition.name == name]
-        function = min(named, key=lambda d: abs(d.line + 1 - frame.line), default=function)
+    named = [definition for definition in definitions if names[-1:] == [definition.name]]
+    line = _line_now(frame, named, lines)
+    # In another version of the file, the function tells more than the line.
+    function = enclosing(named, line) or min(
+        named, key=lambda d: abs(d.line + 1 - line), default=enclosing(definitions, line)
+    )
     why = f"frame {place.at} of the stack trace" if place.is_in_trace else "the line in the query"
     if frame.function:
         why = f"{why}: `{frame.function}`"
     kind: HitKind = "passage" if function is None else "definition"
-    first, last = max(1, frame.line - AROUND), frame.line + AROUND
+    first, last = max(1, line - AROUND), line + AROUND
     if function is not None and function.kind not in CONTAINERS:
         first, last = function.line + 1, function.end_line + 1
     symbol = function.qualified_name if function is not None else None
-    best = frame.line if first <= frame.line <= last else None
-    marks = {frame.line: MARK} if best else {}
+    best = line if first <= line <= last else None
+    marks = {line: MARK} if best else {}
     return Hit(place.path, kind, 0.0, why, first, last, symbol, marks=marks, best=best)
+
+
+def _line_now(frame: Frame, named: Sequence[Definition], lines: Sequence[str]) -> int:
+    """Return the line of a frame: in another version of the file, the nearest one with its code, in
+    one of the functions that have its name, if there are any."""
+    equal = [
+        number
+        for number, line in enumerate(lines, 1)
+        if frame.code and line.strip() == frame.code and (not named or enclosing(named, number))
+    ]
+    return min(equal, key=lambda number: abs(number - frame.line), default=frame.line)
 
 
 async def find_called(workspace: EngineWorkspace, scope: Scope, parts: QueryParts) -> list[Hit]:
