@@ -346,6 +346,28 @@ async def test_the_raising_line_of_a_trace_is_first(workspace: EngineWorkspace) 
     assert found[0] == ("src/shop/cart.py", 5, 6, "raises this message")
 
 
+async def test_frames_precede_what_raises_the_message_elsewhere(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "tea/pot.py": "def pour():\n    cup.fill()\n\n\ndef serve():\n    pour()\n",
+        "tea/proxy.py": "raise AttributeError(f\"{kind!r} object has no attribute '{name}'\")\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/srv/tea/pot.py", line 6, in serve\n    pour()\n'
+        '  File "/srv/tea/pot.py", line 2, in pour\n    cup.fill()\n'
+        "AttributeError: 'NoneType' object has no attribute 'fill'\n"
+    )
+    result = await search(workspace, trace)
+    assert [hit.why for hit in result.results[:3]] == [
+        "frame 1 of the stack trace: `pour`",
+        "frame 2 of the stack trace: `serve`",
+        "raises this message",
+    ]
+
+
 async def test_semantic_search_finds_errors_too(workspace: EngineWorkspace) -> None:
     result = await answered(
         TOOLS["semantic_search"],
