@@ -114,6 +114,18 @@ async def test_the_declaration_of_a_route_precedes_its_calls(
     assert {hit.path for hit in others} == {"app/store.ts", "server/chats.test.ts"}
 
 
+async def test_the_path_of_a_compiled_file_leads_to_its_source(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {"app/hooks/theme.ts": "export const theme = 1\n" * 30}
+    workspace = make_workspace(write_files(tmp_path, files), config=NO_INDEX)
+    result = await search(workspace, "app/hooks/theme.js:22")
+    assert [(hit.path, hit.line) for hit in result.results] == [("app/hooks/theme.ts", None)]
+    assert result.warnings == [
+        "no file is named app/hooks/theme.js: it may be compiled from this file, whose lines differ"
+    ]
+
+
 async def test_a_request_without_a_route_leads_to_its_calls(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -302,6 +302,37 @@ async def test_the_line_of_a_compiler_may_be_in_two_files(
     assert {row[3] for row in rows(result.results)} == {"the line in the query"}
 
 
+async def test_a_frame_of_a_compiled_file_is_in_its_source(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "server/commands/mover.ts": "import a from 'a'\n\nexport async function mover() {\n}\n",
+        "server/commands/index.tsx": "mover()\n",
+        "server/commands/own.js": "own()\n",
+        "server/commands/own.ts": "own()\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    trace = (
+        "Error: no document\n"
+        "    at mover (/opt/app/build/server/commands/mover.js:98:11)\n"
+        "    at /opt/app/build/server/commands/index.js:20:1\n"
+        "    at /opt/app/build/server/commands/own.js:1:1\n"
+    )
+    found = rows((await search(workspace, trace)).results)
+    source = "in the source of {}, whose lines differ"
+    assert found[:3] == [
+        (
+            *("server/commands/mover.ts", 3, 4),
+            f"frame 1 of the stack trace: `mover`, {source.format('mover.js')}",
+        ),
+        (
+            *("server/commands/index.tsx", None, None),
+            f"frame 2 of the stack trace, {source.format('index.js')}",
+        ),
+        ("server/commands/own.js", 1, 1, "frame 3 of the stack trace"),
+    ]
+
+
 async def test_frames_without_a_place_are_found_by_their_functions(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

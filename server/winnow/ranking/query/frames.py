@@ -54,6 +54,13 @@ _RUST_NUMBER = re.compile(r"\s*\d{1,4}: +(?:0x[0-9a-fA-F]+ - )?(.+)")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
 _GO_CALL = re.compile(r"(?:created by )?([\w./*()$\[\]-]+?)(?:\([^()]*\))?(?: in goroutine \d+)?$")
 _LAMBDA = re.compile(r"lambda\$(\w+)\$\d+")
+# Files that are compiled to JavaScript, by its file extension.
+_SOURCES = {
+    "js": ("ts", "tsx", "jsx"),
+    "mjs": ("mts", "ts", "tsx"),
+    "cjs": ("cts", "ts", "tsx"),
+    "jsx": ("tsx",),
+}
 
 
 # A frame of a program without debug symbols, in .NET and in Rust.
@@ -120,6 +127,12 @@ def frame_of(line: str, before: str = "") -> Frame | None:
     if found := _PANICKED.search(text):
         return Frame(*place) if (place := _place(found[1])) else None
     return _of_token(text, before)
+
+
+def sources_of(path: str) -> list[str]:
+    """Return the files that may be compiled to a file of JavaScript."""
+    stem, dot, ending = path.rpartition(".")
+    return [f"{stem}{dot}{each}" for each in _SOURCES.get(ending, ())]
 
 
 def places_in(text: str) -> list[Frame]:

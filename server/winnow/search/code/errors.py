@@ -48,8 +48,8 @@ async def error_hits(
     frames = [*of_places(sure=True), *called]
     unsure = of_places(sure=False)
     raised = [site_hit(site, known[site.path]) for site in sites]
-    # The frame that has the message is the place; otherwise the deepest frame is nearest to it. What
-    # raises the same message elsewhere is not in the trace.
+    # The frame that has the message is the place; otherwise the deepest frame is nearest to it. No
+    # other code that raises the message is in the trace.
     in_frame = [hit for hit in raised if any(_contains(frame, hit) for frame in frames)]
     others = [hit for hit in raised if hit not in in_frame]
     ordered = [*in_frame, *frames, *others, *unsure]

@@ -6,10 +6,10 @@ The places may be those of another machine, and of another version of the files.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from winnow.ranking.query.frames import Frame
+from winnow.ranking.query.frames import Frame, sources_of
 from winnow.ranking.query.parts import QueryParts
 from winnow.search.code.enclosing import MARK, enclosing
 from winnow.search.code.files import EQUAL_NAMES
@@ -37,13 +37,15 @@ _LAST_NAME = re.compile(r"[\w$?!]+=?")
 class FramePlace(NamedTuple):
     """A frame in a file of the workspace; ``at`` is its place in the trace, from 1. It is not
     ``sure`` if only the name of the file is equal, and its folder is unknown, or if it can be in
-    other files as well. A compiler, or a person, names a place that is not ``is_in_trace``."""
+    other files as well. A compiler, or a person, names a place that is not ``is_in_trace``. If it
+    ``is_compiled``, the file is the source of the frame's file, and the line is not that of it."""
 
     at: int
     frame: Frame
     path: str
     sure: bool
     is_in_trace: bool
+    is_compiled: bool = False
 
 
 async def find_frames(
@@ -51,32 +53,40 @@ async def find_frames(
 ) -> list[FramePlace]:
     """Return the frames in files of the scope, in order."""
     indexed = await known_files(workspace, scope)
-    names = {frame.path.rpartition("/")[2] for frame in frames}
+    names = {_name(path) for frame in frames for path in (frame.path, *sources_of(frame.path))}
     by_name: dict[str, list[str]] = {}
     for path in indexed.paths:
-        name = path.rpartition("/")[2]
+        name = _name(path)
         if name in names and indexed.covers(path):
             by_name.setdefault(name, []).append(path)
     found = []
     for at, frame in enumerate(frames, 1):
-        known = _best_paths(scope, frame, by_name.get(frame.path.rpartition("/")[2], ()))
+        as_written = _best_paths(scope, frame.path, by_name)
+        sources = () if as_written else sources_of(frame.path)
+        known = as_written or [
+            path for source in sources for path in _best_paths(scope, source, by_name)
+        ]
         for path in known if len(known) <= MOST_EQUAL else ():
             is_named = "/" in frame.path.removeprefix("./") or "/" not in scope.locate(path)[1]
+            is_sure = is_named and len(known) == 1
             is_in_trace = len(frames) > 1 or bool(frame.function)
-            found.append(FramePlace(at, frame, path, is_named and len(known) == 1, is_in_trace))
+            found.append(FramePlace(at, frame, path, is_sure, is_in_trace, not as_written))
     return found
 
 
-def _best_paths(scope: Scope, frame: Frame, paths: Sequence[str]) -> list[str]:
-    """Return the files that a frame can mean: those with the most equal names at the end of their
-    path."""
-    wanted = _names(frame.path)
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _best_paths(scope: Scope, wanted: str, by_name: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the files that the path of a frame can mean: those with the most equal names at the
+    end of their path."""
+    parts = _names(wanted)
     counts = {}
-    for path in paths:
+    for path in by_name.get(_name(wanted), ()):
         root, below = scope.locate(path)
-        names = _names(f"{root.as_posix()}/{below}")
-        equal = shared_ending(wanted, names)
-        is_whole = equal == len(wanted) or equal >= below.count("/") + 1
+        equal = shared_ending(parts, _names(f"{root.as_posix()}/{below}"))
+        is_whole = equal == len(parts) or equal >= below.count("/") + 1
         if equal >= EQUAL_NAMES or is_whole:
             counts[path] = equal
     return [path for path in counts if counts[path] == max(counts.values())]
@@ -96,14 +106,13 @@ def frame_hit(
     # A closure, `{closure}` or `{{closure}}`, has no name.
     names = [] if frame.function.endswith("}") else _LAST_NAME.findall(frame.function)
     named = [definition for definition in definitions if names[-1:] == [definition.name]]
+    if place.is_compiled:
+        return _source_hit(place, named)
     line = _line_now(frame, named, lines)
     # In another version of the file, the function tells more than the line.
     function = enclosing(named, line) or min(
         named, key=lambda d: abs(d.line + 1 - line), default=enclosing(definitions, line)
     )
-    why = f"frame {place.at} of the stack trace" if place.is_in_trace else "the line in the query"
-    if frame.function:
-        why = f"{why}: `{frame.function}`"
     kind: HitKind = "passage" if function is None else "definition"
     first, last = max(1, line - AROUND), line + AROUND
     if function is not None and function.kind not in CONTAINERS:
@@ -111,7 +120,22 @@ def frame_hit(
     symbol = function.qualified_name if function is not None else None
     best = line if first <= line <= last else None
     marks = {line: MARK} if best else {}
-    return Hit(place.path, kind, 0.0, why, first, last, symbol, marks=marks, best=best)
+    return Hit(place.path, kind, 0.0, _why(place), first, last, symbol, marks=marks, best=best)
+
+
+def _why(place: FramePlace) -> str:
+    why = f"frame {place.at} of the stack trace" if place.is_in_trace else "the line in the query"
+    return f"{why}: `{place.frame.function}`" if place.frame.function else why
+
+
+def _source_hit(place: FramePlace, named: Sequence[Definition]) -> Hit:
+    """Return a frame of a compiled file as a hit: its function in the source, else the file."""
+    why = f"{_why(place)}, in the source of {_name(place.frame.path)}, whose lines differ"
+    if not named:
+        return Hit(place.path, "file", 0.0, why)
+    function = named[0]
+    lines = function.line + 1, function.end_line + 1
+    return Hit(place.path, "definition", 0.0, why, *lines, function.qualified_name)
 
 
 def _line_now(frame: Frame, named: Sequence[Definition], lines: Sequence[str]) -> int:

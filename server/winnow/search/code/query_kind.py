@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
 from winnow.index.postings.terms import UNSPACED, words
+from winnow.ranking.query.frames import sources_of
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
@@ -31,6 +32,7 @@ MOST_CHARACTERS = 300
 
 LAST_PART = "it is the last part of a name"
 WORD = "it is a word"
+COMPILED = "it may be compiled from this file"
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
 RouteLines = Literal["declared", "named"]
@@ -291,7 +293,12 @@ def _one_word(text: str) -> list[QueryReading]:
         is_member = bool(_MEMBER.fullmatch(text))
         member = _symbols(text, "it has the form of a member") if is_member else []
         routes = _declared(routes_to(text), "it may be the path of an HTTP request")
-        as_path = [path, *member, *routes]
+        is_place = "/" in path.wanted or path.line is not None
+        sources = [
+            QueryReading("file", source, COMPILED)
+            for source in (sources_of(path.wanted) if is_place else ())
+        ]
+        as_path = [path, *sources, *member, *routes]
         if text.startswith("/") and not _has_ending(text):
             # A file of that name is rarely meant if there is such a route. The last two readings
             # have parameters in place of names, and other lines.

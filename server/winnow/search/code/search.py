@@ -21,6 +21,7 @@ from winnow.search.code.declared_routes import find_declarations, find_mentions
 from winnow.search.code.entry_points import find_entry_points
 from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import (
+    COMPILED,
     LAST_PART,
     WORD,
     QueryReading,
@@ -91,9 +92,8 @@ async def search_code(
             # Text search would begin with the same tests and data.
             left = [QueryReading("semantic", reading.wanted, WORD)]
     last = attempts[-1]
-    if last.reading.why == LAST_PART and last.result.found.hits:
-        warning = f"nothing is named {attempts[0].reading.wanted}"
-        found = last.result.found
+    found = last.result.found
+    if found.hits and (warning := _warning(last.reading, attempts[0].reading.wanted)):
         found = msgspec.structs.replace(found, warnings=[*found.warnings, warning])
         last = _with_found(last, found)
     for attempt in attempts[:-1]:
@@ -165,6 +165,15 @@ def _readings(query: str, search_type: SearchType | None) -> list[QueryReading]:
             QueryReading("file", stripped, why)
         ]
     return [QueryReading(search_type, stripped, why)]
+
+
+def _warning(used: QueryReading, wanted: str) -> str:
+    """Return how an answer differs from what was wanted; empty if it does not."""
+    if used.why == LAST_PART:
+        return f"nothing is named {wanted}"
+    if used.why == COMPILED:
+        return f"no file is named {wanted}: {COMPILED}, whose lines differ"
+    return ""
 
 
 def _why_not(reading: QueryReading, found: HitList) -> str:
