@@ -167,6 +167,27 @@ def test_a_query_is_classified_by_its_form(query: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT guid, type, data",
+        "SELECT * FROM users",
+        "INSERT INTO users VALUES",
+        "LEFT JOIN users ON users.id",
+        "select guid, type from items",
+    ],
+)
+def test_sql_is_searched_as_text(query: str) -> None:
+    assert [written(one, query) for one in readings(query)] == ["text", "semantic"]
+
+
+@pytest.mark.parametrize(
+    "query", ["select the best of some files", "update the index", "where users are created"]
+)
+def test_words_of_sql_in_a_sentence_are_prose(query: str) -> None:
+    assert [written(one, query) for one in readings(query)] == ["semantic"]
+
+
+@pytest.mark.parametrize(
     ("option", "texts"),
     [
         ("--skip-bundle", ["--skip-bundle", "skip-bundle", "skip_bundle", "skipBundle"]),

@@ -141,11 +141,18 @@ _QUESTION = re.compile(
     r"pourquoi|quel\w*|cómo|dónde|qué|por|cuándo|como|onde|где|как|что|почему|когда|какой)\b",
     re.I,
 )
+# SQL has few signs, but its keywords are usually in capitals.
+_SQL = (
+    r"^(?:SELECT|INSERT\s+INTO|UPDATE|DELETE\s+FROM|(?:CREATE|ALTER|DROP)\s+(?:UNIQUE\s+)?"
+    r"(?:TABLE|INDEX|VIEW|TRIGGER)|FROM|WHERE|(?:LEFT|RIGHT|INNER|OUTER|CROSS)\s+JOIN|JOIN|"
+    r"(?:ORDER|GROUP)\s+BY)\s+\S|^select\s+[\w.*]+\s*,"
+)
 # Characters between words that are common in code, and rare in questions.
 _CODE = re.compile(
     r"[!=<>+*/%&|^-]=|=>|->|::|&&|\|\||</|/>|\w\(|\w<\w[^<>]*>|\)\s*[:{]|[;{}]\s*\Z|\w\s=\s\S|^[#@]\w|"
     r"^(?:import|from|return|raise|throw|include|using|require)\s+\S+\s*(?:$|import\b|[\"'{<(;])|"
-    rf"^(?:if|elif|while|for|not|assert|await|yield|del|return)\s+(?:not\s+)?{_MEMBER.pattern}:?$"
+    rf"^(?:if|elif|while|for|not|assert|await|yield|del|return)\s+(?:not\s+)?{_MEMBER.pattern}:?$|"
+    rf"{_SQL}"
 )
 
 
