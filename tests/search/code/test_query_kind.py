@@ -200,6 +200,27 @@ def test_an_option_is_searched_in_the_spellings_of_code(option: str, texts: list
     assert (first.search, first.literal, first.wanted.split("\n")) == ("text", True, texts)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what does --skip-bundle do?",
+        "the `--skip-bundle` option",
+        "how does tea --skip-bundle work",
+    ],
+)
+def test_a_question_about_an_option_leads_to_its_spellings(question: str) -> None:
+    first, last = readings(question)
+    assert (first.search, first.wanted) == ("text", readings("--skip-bundle")[0].wanted)
+    assert last.search == "semantic"
+
+
+@pytest.mark.parametrize(
+    "query", ["how does --json print the rows of a table", "git push --force --tags"]
+)
+def test_an_option_is_not_all_of_a_query(query: str) -> None:
+    assert readings(query)[0].wanted == query
+
+
 def test_every_reading_has_a_reason() -> None:
     assert [one.why for one in readings("executor.py")] == [
         "it is the name of a file", "it has the form of a member", "it is one word"

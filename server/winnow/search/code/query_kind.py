@@ -108,6 +108,15 @@ _SLASHED = re.compile(r"/(.+)/[gimsuy]{0,4}")
 _ANY_ENDING = re.compile(r"[\w-]+\.\*")
 
 _OPTION = re.compile(r"--([A-Za-z]\w+(?:[-.]\w+)*)(?:=.*)?")
+# What people write around an option that they ask about. The name of the program may be there, too.
+_ABOUT_OPTIONS = frozenset(
+    """
+    a an and argument cli code command default defined do documented does effect flag for handle
+    handled handles how implement implemented implements in is it line mean means of option
+    parameter parse parsed parses process processed read set switch that the to used what where
+    which work works
+    """.split()
+)
 _NAME = r"[^\W\d][\w$]*[?!]?"
 _SYMBOL = re.compile(rf"\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*(?:\.|::)?", re.S)
 # A name of PHP. A path of Windows may look alike.
@@ -241,6 +250,9 @@ def as_pattern(text: str, why: str) -> QueryReading:
 
 
 def _several_words(text: str) -> list[QueryReading]:
+    if option := _asked_option(text):
+        about = QueryReading("text", _spelled(option), "it is about an option of a command")
+        return [about, QueryReading("semantic", text, about.why)]
     is_question = bool(_QUESTION.match(text)) or text.endswith(("?", "？"))
     meaning = QueryReading(
         "semantic", text, "it is a question" if is_question else "it is several words"
@@ -268,8 +280,7 @@ def _one_word(text: str) -> list[QueryReading]:
     if text.lower().startswith("file:"):
         return [QueryReading("file", text, "it is the URI of a file"), as_text]
     if option := _OPTION.fullmatch(text):
-        texts = "\n".join(_spellings(option[1]))
-        return [QueryReading("text", texts, "it is an option of a command")]
+        return [QueryReading("text", _spelled(option[1]), "it is an option of a command")]
     if _URL.fullmatch(text):
         files = [
             QueryReading(
@@ -333,13 +344,23 @@ def _one_word(text: str) -> list[QueryReading]:
     return [as_text]
 
 
-def _spellings(option: str) -> list[str]:
-    """Return how code spells the name of an option, which it may read without the dashes."""
+def _asked_option(text: str) -> str:
+    """Return the name of the only option in a text that is about nothing else, or an empty text."""
+    written = [word.strip("`'\",.?") for word in text.split()]
+    options = [found for word in written if (found := _OPTION.fullmatch(word))]
+    others = [word for word in written if word[:2] != "--" and word.lower() not in _ABOUT_OPTIONS]
+    return options[0][1] if len(options) == 1 and len(others) <= 1 else ""
+
+
+def _spelled(option: str) -> str:
+    """Return how code spells the name of an option, which it may read without the dashes, each on a
+    line."""
     if option.isidentifier():  # a word is common elsewhere
-        return [f"--{option}", f'"{option}"', f"'{option}'"]
+        return f"--{option}\n\"{option}\"\n'{option}'"
     first, *others = option.split("-")
     camel = first + "".join(map(str.capitalize, others))
-    return list(dict.fromkeys([f"--{option}", option, option.replace("-", "_"), camel]))
+    spellings = [f"--{option}", option, option.replace("-", "_"), camel]
+    return "\n".join(dict.fromkeys(spellings))
 
 
 def _is_plain(word: str) -> bool:
