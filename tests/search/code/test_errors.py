@@ -196,6 +196,21 @@ async def test_the_error_in_an_answer_of_a_service_is_found(
     assert found[0] == ("pots.py", 1, 1, "raises this message")
 
 
+async def test_a_message_of_common_words_with_values_is_found(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """The index names no files for words that many files have."""
+    files = {f"a{number}.py": "# connect to it\n" for number in range(120)}
+    files |= {
+        "net.c": 'infof(data, "connect to %s port %u failed: %s", host, port, why);\n',
+        "codes.c": 'p = "Connection refused";\n',
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    result = await search(workspace, "* connect to 10.0.0.5 port 8443 failed: Connection refused")
+    assert [hit.path for hit in result.results[:2]] == ["net.c", "codes.c"]
+
+
 async def test_code_is_read_before_documents(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -587,6 +602,11 @@ def test_a_word_of_a_short_message_may_be_a_value() -> None:
     assert "not verified" not in search_terms("The kettle in the room is not verified by us")
 
 
+def test_a_name_in_a_message_may_be_a_value() -> None:
+    assert "Error in" in search_terms("Error in TheTeaDb for /media/tea/x.mkv")
+    assert "Error in" not in search_terms("Error in tea for /media/tea/x.mkv")
+
+
 def test_a_docstring_makes_no_message() -> None:
     docstring = '        """Continue a failed upload from the last part."""'
     lines = {6: "    def resume(self, offset):", 7: docstring, 8: "        return offset"}
@@ -634,6 +654,8 @@ def test_a_comment_is_worse_than_the_code() -> None:
         ('"Consuming"', "Consuming /tmp/a.pdf", ""),
         ('"The name is"', "Dialing failed. The name is unknown: tea", ""),
         ('NO_COOKIE = "Cookie is not set."', "Forbidden (Cookie is not set.): /login", "part"),
+        ('"is from room #{a}: #{b}"', "Kettle is from room 7: no tea", "part"),
+        ('"is from room #{a}: #{b}"', "The kettle is from room 7: no tea", ""),
         ('"is not set"', "Forbidden (Cookie is not set.): /login", ""),
         ('"%s is not set"', "the page about what is done if a cookie is not set", ""),
         ('"%s: %s"', "Forbidden: /login", ""),

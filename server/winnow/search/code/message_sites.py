@@ -84,11 +84,13 @@ _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 
 class _Message(Struct, frozen=True, dict=True):
     """A message of a query, and the least share of it that the source must have, unless a string
-    of the source makes it or a part of it. If it ``is_label``, a string that is no test's must have
-    nearly all of it."""
+    of the source makes it or a part of it. If it ``is_certain`` that it is a message, it is worth a
+    search of all files. If it ``is_label``, a string that is no test's must have nearly all of
+    it."""
 
     error: ErrorMessage
     least: float = 0.0
+    is_certain: bool = False
     is_label: bool = False
 
     @functools.cached_property
@@ -171,7 +173,7 @@ async def _files(
         known: Mapping[str, Set[str]] = {}
         if is_indexed and message.is_label:
             known = await _files_of_label(workspace, scope, message)
-        elif is_indexed and message.least:
+        elif is_indexed and message.least and not message.is_certain:
             terms = message.terms[:PROBABLE_TERMS]
             known = await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight)
         add(known)
@@ -238,10 +240,10 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
     for text in (_LABEL.sub("", parts.written_title), *parts.quotes[:MOST_MESSAGES]):
         if _ASKS.match(text):
             continue
-        fails = _FAILURE.search(text)
+        fails, is_filled = _FAILURE.search(text), bool(_FILLED.search(text))
         if fails and not _MAY_ASK.match(text):
-            yield _Message(ErrorMessage(text), PROBABLE_SHARE)
-        elif fails or _FILLED.search(text) or _is_sentence(text):
+            yield _Message(ErrorMessage(text), PROBABLE_SHARE, is_certain=is_filled)
+        elif fails or is_filled or _is_sentence(text):
             yield _Message(ErrorMessage(text), math.inf)
         elif len(text.split()) in LABEL_WORDS:
             yield _Message(ErrorMessage(text), is_label=True)

@@ -34,6 +34,8 @@ STATEMENT_LINES, GAP_LINES = 12, 4
 BEFORE = 3
 # The share of the message's letters that the source must have, and their least number.
 LEAST_SHARE, LEAST_LETTERS = 0.25, 8
+# Fewer letters are enough for words in front of a name.
+LEAST_LETTERS_BEFORE_NAME = 6
 # The score of a string that makes the whole message, if it has a smaller share of its letters.
 WHOLE = 0.9
 # Factors for lines that do not raise an error, and for comments.
@@ -54,6 +56,7 @@ _VALUE = re.compile(
 # logger may put something in brackets in front.
 _JOINT = re.compile(r": +|[()]|\] +|(?<=\w[.!?]) +")
 END = " .:!…"
+_CAMEL_CASE = re.compile(r"\b[A-Z]?[a-z\d]{1,40}[A-Z]\w")
 # What is around a message: `*** … ***`, and in front of an answer of Redis.
 _FRAME = " *#=-+"
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
@@ -146,6 +149,7 @@ class Site(Struct, frozen=True):
 
 def search_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
+    message = message.strip(_FRAME)
     runs = _runs(message)
     terms = _terms(runs, SHORT)
     if len(terms) < FEW_TERMS:
@@ -156,6 +160,7 @@ def search_terms(message: str) -> list[str]:
     if len(found) < FEW_TERMS:
         # What looks like a value may be a part of the text.
         found += [term for term in _terms([message[:MESSAGE_CHARACTERS]], 1) if term not in terms]
+        found += _before_name(message)
     return found[:MOST_TERMS]
 
 
@@ -205,6 +210,14 @@ def _behind_quotes(message: str) -> Iterator[str]:
         words = _WORD.findall(_JOINT.split(behind, 1)[0])[:LONG]
         if value[0][-1] in _QUOTES and _letters("".join(words)) >= LEAST_LETTERS:
             yield " ".join([value[0][-1], *words])
+
+
+def _before_name(message: str) -> list[str]:
+    """Return the words at the beginning of a message, in front of a name that may be a value."""
+    name = _CAMEL_CASE.search(message[:MESSAGE_CHARACTERS])
+    words = message[: name.start()].split() if name else []
+    text = " ".join(words[-LONG:])
+    return [text] if len(words) >= SHORT and _letters(text) >= LEAST_LETTERS_BEFORE_NAME else []
 
 
 def _runs(message: str) -> list[str]:
@@ -289,7 +302,9 @@ class _Printed:
         self.text = message.strip(_FRAME).rstrip(END)
         self.is_short = _is_short(self.text)
         joints = list(islice(_JOINT.finditer(self.text), MOST_PARTS))
-        self.starts = [0, *(joint.end() for joint in joints)]
+        # In front may be what the message is about: Rails puts the name of a field there.
+        behind_first = self.text.find(" ") + 1
+        self.starts = [0, behind_first, *(joint.end() for joint in joints)]
         parts = (self.text[: joint.start()].rstrip(END) for joint in joints)
         self.ends = [*map(len, parts), len(self.text)]
 
