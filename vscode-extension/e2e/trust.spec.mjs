@@ -21,14 +21,15 @@ test('without a server, the extension offers to install it into its own environm
     settings: { 'winnow.server.command': [], 'winnow.server.package': 'winnow-ls-of-nobody' },
     env: { PATH: `${python}:${NO_WINNOW}`, PYTHONPATH: '' },
   }, async (editor) => {
-    const missing = 'no server found'
-    const install = async () => {
-      const offer = editor.notification(missing)
-      const { isComplete } = await editor.sees(offer, /no server found/)
-      assert.ok(isComplete, 'the complete text is readable')
-      assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
+    // The box stays open, so that no key goes to the file.
+    const install = async (query) => {
+      await editor.sees(editor.first, /Install the server/)
+      assert.match(await editor.first.innerText(), /neither on PATH nor in the selected Python environment/)
+      assert.match((await editor.rowTexts()).join('\n'), /Choose another server/)
       assert.deepEqual(editor.processes(/winnow serve/), [])
-      await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).click()
+      assert.equal(await editor.input.inputValue(), query)
+      await editor.page.keyboard.press('Enter')
+      await editor.sees(editor.first, /Installing the server/)
     }
     const storage = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow')
     const environments = () => readdirSync(storage).filter((name) => name.startsWith('venv-'))
@@ -42,20 +43,20 @@ test('without a server, the extension offers to install it into its own environm
       assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
     }
     await editor.search('Search Text', 'main')
-    await install()
+    await install('"main')
     // A failed installation shows an error and leaves no files.
     await fails()
     assert.deepEqual(environments(), [])
 
     await editor.probe('configure', { settings: { 'winnow.server.package': CHECKOUT } })
     await editor.search('Search Text', 'def main')
-    await install()
+    await install('"def main')
     const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and running/)
     await done.waitFor({ timeout: INSTALL_TIMEOUT })
     const [installed] = environments()
     const server = new RegExp(`${storage}/${installed}/bin/.*winnow serve`)
     assert.equal(editor.processes(server).length, 1)
-    await editor.search('Search Text', 'def main')
+    // The search that waited for the server.
     await editor.sees(editor.first, /def main/)
     await editor.page.keyboard.press('Escape')
 

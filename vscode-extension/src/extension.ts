@@ -8,7 +8,7 @@ import { REPOSITORY_SCHEME } from './core/places'
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
 import { EditorModel } from './editor-model'
-import { installServerIfWanted, offerServer } from './install'
+import { installServer, offerOtherWays, offerServer, wantsServer } from './install'
 import { LanguageFeatures } from './language-features'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
@@ -67,6 +67,7 @@ class Extension {
   private readonly services: PickerServices
   private picker: Picker | undefined
   private last: PickerState | undefined
+  private installing: Promise<boolean> | undefined
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.secrets = new Secrets(context)
@@ -89,7 +90,8 @@ class Extension {
         void this.status.update()
       },
       newPicker: () => this.newPicker(),
-      offerServer: (problem) => this.offerServer(problem),
+      installServer: () => this.installServer(),
+      isInstalling: () => this.installing !== undefined,
     }
     stopServer = () => this.server.stop()
   }
@@ -183,7 +185,7 @@ class Extension {
     try {
       await task()
     } catch (error) {
-      if (error instanceof ServerMissing) await this.offerServer(error)
+      if (error instanceof ServerMissing) await offerServer(error, () => this.installServer())
       else void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
     }
   }
@@ -200,20 +202,36 @@ class Extension {
     }
   }
 
-  private async offerServer(problem: ServerMissing): Promise<void> {
-    if (await offerServer(this.context, problem)) await this.installed()
-  }
-
   private async install(): Promise<void> {
-    if (await installServerIfWanted(this.context)) await this.installed()
+    if (await wantsServer(this.context)) await this.installServer()
   }
 
-  private async installed(): Promise<void> {
+  /** Install and start the server. Return true if it runs. A call during an installation waits for it. */
+  private installServer(packageName?: string): Promise<boolean> {
+    this.installing ??= this.installAndStart(packageName).finally(() => {
+      this.installing = undefined
+    })
+    return this.installing
+  }
+
+  private async installAndStart(packageName?: string): Promise<boolean> {
+    try {
+      if (!(await installServer(this.context, packageName))) return false
+    } catch (error) {
+      void this.offerOtherWays(error)
+      return false
+    }
     await this.restart()
     const version = this.server.program?.version
     if (version && this.server.isRunning) {
       void vscode.window.showInformationMessage(`Winnow ${version} is installed and running.`)
     }
+    return this.server.isRunning
+  }
+
+  private async offerOtherWays(error: unknown): Promise<void> {
+    const wheel = await offerOtherWays(this.context, error)
+    if (wheel) await this.installServer(wheel)
   }
 }
 

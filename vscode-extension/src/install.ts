@@ -27,11 +27,11 @@ const WINDOWS = process.platform === 'win32'
 /** No usable Python was found. */
 class PythonMissing extends Error {}
 
-/** Report that no server was found and offer to install it. Return true if it was installed. */
+/** Report that no server was found and offer to install it. */
 export async function offerServer(
-  context: vscode.ExtensionContext,
   problem: ServerMissing,
-): Promise<boolean> {
+  installServer: () => Promise<unknown>,
+): Promise<void> {
   const install = 'Install It for Me'
   const settings = 'Settings'
   const chosen = await vscode.window.showWarningMessage(
@@ -40,32 +40,29 @@ export async function offerServer(
     settings,
     'Show Log',
   )
-  if (chosen === install) return installServer(context)
-  if (chosen === settings) await openServerSettings()
+  if (chosen === install) await installServer()
+  else if (chosen === settings) await openServerSettings()
   else if (chosen) log.show()
-  return false
 }
 
-/** Install the server, but ask first if there is a usable one. Return true if it was installed. */
-export async function installServerIfWanted(context: vscode.ExtensionContext): Promise<boolean> {
+/** Return true if there is no usable server, or if the user wants to install another one. */
+export async function wantsServer(context: vscode.ExtensionContext): Promise<boolean> {
   const found = await locate(context).catch(() => undefined)
-  if (found) {
-    const install = 'Install Anyway'
-    const chosen = await vscode.window.showInformationMessage(
-      `Winnow ${found.version} is already there: ${found.command}`,
-      install,
-    )
-    if (chosen !== install) return false
-  }
-  return installServer(context)
+  if (!found) return true
+  const install = 'Install Anyway'
+  const chosen = await vscode.window.showInformationMessage(
+    `Winnow ${found.version} is already there: ${found.command}`,
+    install,
+  )
+  return chosen === install
 }
 
 /**
- * Install the server into a new virtual environment of the extension. Return true on success.
+ * Install the server into a new virtual environment of the extension. Return false if canceled.
  *
  * An environment installed earlier is used until the new one works, and stays if it doesn't.
  */
-async function installServer(
+export async function installServer(
   context: vscode.ExtensionContext,
   packageName = vscode.workspace.getConfiguration('winnow').get('server.package', 'winnow-ls'),
 ): Promise<boolean> {
@@ -81,7 +78,7 @@ async function installServer(
     })
   } catch (error) {
     log.error(`Could not install the server: ${messageOf(error)}`)
-    return offerOtherWays(context, error)
+    throw error
   }
 }
 
@@ -110,8 +107,11 @@ async function installInto(
   await useEnvironment(context, folder)
 }
 
-/** Report a failed installation and offer what may work. Return true if the server was installed. */
-async function offerOtherWays(context: vscode.ExtensionContext, error: unknown): Promise<boolean> {
+/** Report a failed installation and offer what may work. Return the wheel to install, if the user chose one. */
+export async function offerOtherWays(
+  context: vscode.ExtensionContext,
+  error: unknown,
+): Promise<string | undefined> {
   const python = 'Get Python'
   const wheel = 'Choose a Wheel…'
   const page = 'Extension Page'
@@ -122,21 +122,20 @@ async function offerOtherWays(context: vscode.ExtensionContext, error: unknown):
   const chosen = await vscode.window.showErrorMessage(message, first, page, 'Show Log')
   if (chosen === python) await vscode.env.openExternal(vscode.Uri.parse(PYTHON_DOWNLOADS))
   else if (chosen === page) await vscode.commands.executeCommand('extension.open', context.extension.id)
-  else if (chosen === wheel) return installWheel(context)
+  else if (chosen === wheel) return chooseWheel()
   else if (chosen) log.show()
-  return false
+  return undefined
 }
 
-/** Install the server from a file that the user chooses. */
-async function installWheel(context: vscode.ExtensionContext): Promise<boolean> {
+async function chooseWheel(): Promise<string | undefined> {
   const chosen = await vscode.window.showOpenDialog({
     title: 'Choose a wheel of winnow-ls',
     filters: { 'Python wheels': ['whl'] },
   })
-  return chosen?.[0] ? installServer(context, chosen[0].fsPath) : false
+  return chosen?.[0]?.fsPath
 }
 
-function openServerSettings(): Thenable<unknown> {
+export function openServerSettings(): Thenable<unknown> {
   return vscode.commands.executeCommand('workbench.action.openSettings', 'winnow.server')
 }
 

@@ -11,6 +11,7 @@ import { type Row, secondLine } from './core/rows'
 import type { Searches } from './core/searches'
 import { Timers } from './core/timers'
 import type { Consent } from './consent'
+import { openServerSettings } from './install'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
 import { narrow } from './narrow'
@@ -58,6 +59,8 @@ const CONSENT = button('sparkle', 'Let a Language Model Rank…')
 const IN_VIEW = button('list-tree', 'Show in Results View')
 const DETAILS = button('info', 'How These Results Were Found')
 
+const INSTALLING: Item = { label: '$(sync~spin) Installing the server…', alwaysShow: true, run: () => undefined }
+
 /** The parts of the extension that the box uses. */
 export interface PickerServices {
   readonly context: vscode.ExtensionContext
@@ -69,8 +72,9 @@ export interface PickerServices {
   readonly searchesChanged: () => void
   /** Create a new box, because one that was closed can't be opened again. */
   readonly newPicker: () => Picker
-  /** Report that no server was found and offer to install it. */
-  readonly offerServer: (problem: ServerMissing) => Promise<void>
+  /** Install and start the server. Return true if it runs. */
+  readonly installServer: () => Promise<boolean>
+  readonly isInstalling: () => boolean
 }
 
 /** The state of a closed box, to resume it. */
@@ -298,8 +302,7 @@ export class Picker {
     this.pick.busy = false
     log.warn(`Search: ${messageOf(error)}`)
     if (error instanceof ServerMissing) {
-      this.pick.hide()
-      void this.services.offerServer(error)
+      this.pick.items = this.services.isInstalling() ? [INSTALLING] : this.serverItems(error)
       return
     }
     // The name of a parameter says nothing to a user, and a row's line is too short for the message.
@@ -312,6 +315,27 @@ export class Picker {
       ...(setting ? [{ label: `$(gear) Open the setting winnow.${setting}`, alwaysShow: true, run: () => openSetting(setting) }] : []),
       { label: '$(refresh) Try again', ...again },
     ]
+  }
+
+  /** Return what the user can do without a server. The box stays open: the rest of the query would be typed into a file. */
+  private serverItems(problem: ServerMissing): Item[] {
+    const install = { label: '$(cloud-download) Install the server', run: () => void this.installServer(problem) }
+    const choose = { label: '$(gear) Choose another server…', run: () => void openServerSettings() }
+    // With a configured command, an installed server would not be used.
+    const actions = hasServerCommand() ? [choose] : [install, choose]
+    return actions.map((action, index) => ({ ...action, detail: index ? '' : problem.message, alwaysShow: true }))
+  }
+
+  private async installServer(problem: ServerMissing): Promise<void> {
+    const { pick } = this
+    pick.items = [INSTALLING]
+    // An installation takes minutes, and the query waits for it.
+    pick.ignoreFocusOut = true
+    const isInstalled = await this.services.installServer()
+    if (!this.isShown) return
+    pick.ignoreFocusOut = false
+    if (!isInstalled) this.failed(problem)
+    else if (isSearchable(parseQuery(this.state.text))) await this.search()
   }
 
   private async findModel(): Promise<void> {
@@ -519,6 +543,10 @@ async function eventsArrived(): Promise<void> {
 
 function asksAfterPause(): boolean {
   return vscode.workspace.getConfiguration('winnow').get('askModelAfterPause', false)
+}
+
+function hasServerCommand(): boolean {
+  return vscode.workspace.getConfiguration('winnow').get<string[]>('server.command', []).length > 0
 }
 
 function openSetting(name: string): void {
