@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
-import { kill, project, temporary, until, withEditor, workspace } from './harness.mjs'
+import { kill, program, project, SERVER, temporary, until, withEditor, workspace } from './harness.mjs'
 
 test('without a key, Enter opens the first row, and nobody mentions keys', async () => {
   const settings = { 'winnow.index.enabled': false }
@@ -66,6 +66,29 @@ test('a file that is only previewed is not open for the server, not even the fir
     await editor.sees(editor.first, /print/)
     await page.keyboard.press('Enter')
     await until(() => opened() === 1, 'the file that the user opened')
+  })
+})
+
+test('a server that ends when it starts is reported once, with its last line', async () => {
+  const server = `exec ${SERVER.map((word) => `'${word}'`).join(' ')} "$@"`
+  const folder = temporary('bin')
+  const ends = "echo 'ModuleNotFoundError: No module named x' >&2; exit 1"
+  program(folder, 'broken', `[ "$1" = serve ] || ${server}; ${ends}`)
+  const settings = { 'winnow.server.command': [path.join(folder, 'broken')] }
+  await withEditor({ folder: project(), settings }, async (editor) => {
+    await editor.search('Search', 'where is hello printed')
+    await editor.sees(editor.first, /The server ended when it started/)
+    assert.match(await editor.first.innerText(), /No module named x/)
+    // It is started again for other text.
+    await editor.page.keyboard.type(' here')
+    await editor.sees(editor.first, /The server ended when it started/)
+    const message = editor.notification('Winnow: The server ended when it started: ModuleNotFoundError: No module named x')
+    await message.locator('.monaco-button', { hasText: 'Show Log' }).waitFor()
+    assert.equal(await editor.notification(/./).count(), 1)
+    program(folder, 'broken', server)
+    await message.locator('.monaco-button', { hasText: 'Try Again' }).click()
+    await until(() => editor.processes(/winnow serve/).length === 1, 'a server')
+    assert.match(editor.log(), /ModuleNotFoundError/)
   })
 })
 

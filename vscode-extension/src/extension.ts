@@ -3,6 +3,7 @@ import * as vscode from 'vscode'
 import { AgentTools } from './agents'
 import { Announcement } from './announcement'
 import { registerParticipant } from './chat'
+import { StartFailed } from './client'
 import { Consent } from './consent'
 import { REPOSITORY_SCHEME } from './core/places'
 import { Searches } from './core/searches'
@@ -186,7 +187,7 @@ class Extension {
       await task()
     } catch (error) {
       if (error instanceof ServerMissing) await offerServer(error, () => this.installServer())
-      else void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
+      else if (!(error instanceof StartFailed)) void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
     }
   }
 

@@ -5,7 +5,6 @@ import {
   type CloseHandlerResult,
   ErrorAction,
   type ErrorHandler,
-  LanguageClient,
   type LanguageClientOptions,
   type Middleware,
   ProgressType,
@@ -15,6 +14,7 @@ import {
   type StaticFeature,
 } from 'vscode-languageclient/node'
 
+import { ServerClient, StartFailed } from './client'
 import { Backoff } from './core/backoff'
 import { complete, indexStatus, type ServerRequest } from './core/protocol'
 import type { EditorModel } from './editor-model'
@@ -43,11 +43,12 @@ export class Server implements vscode.Disposable {
   program: Program | undefined
   /** The root of paths in streamed results. */
   root = ''
-  private client: LanguageClient | undefined
-  private starting: Promise<LanguageClient> | undefined
+  private client: ServerClient | undefined
+  private starting: Promise<ServerClient> | undefined
   private readonly backoff = new Backoff()
   private readonly traces = traceChannel()
   private lastToken = 0
+  private isOffering = false
   private readonly folderListener: vscode.Disposable
 
   constructor(
@@ -76,8 +77,8 @@ export class Server implements vscode.Disposable {
    * Send a request and return its result. Start the server if necessary.
    *
    * If the server exits meanwhile, the request is sent again to the next one. Throws
-   * CancellationError if canceled, ServerMissing if there is no server, and otherwise an error with
-   * the server's message.
+   * CancellationError if canceled, ServerMissing if there is no server, StartFailed if it ends at
+   * once, and otherwise an error with the server's message.
    */
   async request<P extends object, R, Partial>(
     request: ServerRequest<P, R, Partial>,
@@ -90,7 +91,7 @@ export class Server implements vscode.Disposable {
       try {
         return await this.requestOnce(request, params, token, onPartial)
       } catch (error) {
-        if (!LOST.test(messageOf(error))) throw error
+        if (error instanceof StartFailed || !LOST.test(messageOf(error))) throw error
         if (token.isCancellationRequested) throw new vscode.CancellationError()
         if (Date.now() > until) throw new Error('The server has stopped. The log says why.')
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
@@ -122,8 +123,8 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  /** Start the server unless it is running. Throws ServerMissing. */
-  async ensureStarted(): Promise<LanguageClient> {
+  /** Start the server unless it is running. Throws ServerMissing and StartFailed. */
+  async ensureStarted(): Promise<ServerClient> {
     if (this.client?.state === State.Running) return this.client
     this.starting ??= this.start().finally(() => {
       this.starting = undefined
@@ -160,7 +161,7 @@ export class Server implements vscode.Disposable {
     this.traces.dispose()
   }
 
-  private async start(): Promise<LanguageClient> {
+  private async start(): Promise<ServerClient> {
     // The client is restarting a server that exited.
     if (this.client?.state === State.Starting) {
       await this.client.start()
@@ -183,14 +184,12 @@ export class Server implements vscode.Disposable {
   }
 
   /** Request the root, which partial results lack. It can change with the workspace's folders. */
-  private async updateRoot(client: LanguageClient): Promise<void> {
+  private async updateRoot(client: ServerClient): Promise<void> {
     this.root = (await client.sendRequest<{ root: string }>(indexStatus.method, {})).root
   }
 
-  private async createClient(program: Program): Promise<LanguageClient> {
-    const client = new LanguageClient(
-      'winnow',
-      'Winnow',
+  private async createClient(program: Program): Promise<ServerClient> {
+    const client = new ServerClient(
       {
         command: program.command,
         args: [...program.args, 'serve'],
@@ -201,6 +200,7 @@ export class Server implements vscode.Disposable {
         },
       },
       this.options(),
+      ({ message }) => void this.offerRestart(message, 'Try Again'),
     )
     client.registerFeature(this.capabilityFeature())
     if (this.model.isEnabled) {
@@ -255,11 +255,13 @@ export class Server implements vscode.Disposable {
 
   private async onClosed(): Promise<CloseHandlerResult> {
     const exitedClient = this.client
+    // `ServerClient.start` reports a server that ends before it is ready: another start would end, too.
+    if (exitedClient?.state !== State.Running) return { action: CloseAction.DoNotRestart, handled: true }
     const delay = this.backoff.nextDelay()
     this.changed.fire()
     if (delay === undefined) {
       log.error('The server exited too often; not restarting it')
-      void this.offerRestart()
+      void this.offerRestart('the server exited five times within three minutes.', 'Restart')
       return { action: CloseAction.DoNotRestart, handled: true }
     }
     log.warn(`The server exited; restarting it in ${delay / 1000} s`)
@@ -269,13 +271,12 @@ export class Server implements vscode.Disposable {
     return { action, handled: true }
   }
 
-  private async offerRestart(): Promise<void> {
-    const restart = 'Restart'
-    const chosen = await vscode.window.showErrorMessage(
-      'Winnow: the server exited five times within three minutes.',
-      restart,
-      'Show Log',
-    )
+  /** Show why the server doesn't run, unless the user hasn't answered an earlier message. */
+  private async offerRestart(reason: string, restart: string): Promise<void> {
+    if (this.isOffering) return
+    this.isOffering = true
+    const chosen = await vscode.window.showErrorMessage(`Winnow: ${reason}`, restart, 'Show Log')
+    this.isOffering = false
     if (chosen === restart) await vscode.commands.executeCommand('winnow.restart')
     else if (chosen) log.show()
   }

@@ -1,6 +1,7 @@
 import * as vscode from 'vscode'
 
 import { offered, type Offer } from './agents'
+import { StartFailed } from './client'
 import { changeIndex, type IndexStatusResult, indexStatus, refresh } from './core/protocol'
 import { type IndexSummary, summaryOf } from './core/index-state'
 import type { LanguageFeatures } from './language-features'
@@ -162,7 +163,7 @@ export class Status implements vscode.Disposable {
     try {
       await task()
     } catch (error) {
-      void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
+      if (!(error instanceof StartFailed)) void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
     }
     await this.update()
   }
