@@ -51,6 +51,8 @@ describe('the title', () => {
     expect(titleOf('q', ofCode({ ...CODE, completeness: building }))).toBe('q · local · index at 50 %')
     const waiting = { ...building, index: { ...index, waits_for: 'other programs use 97 % of the processors' } }
     expect(titleOf('q', ofCode({ ...CODE, completeness: waiting }))).toBe('q · local · index waits at 50 %')
+    const none = { ...building, index: { ...index, state: 'none' as const } }
+    expect(titleOf('q', ofCode({ ...CODE, completeness: none }))).toBe('q · local · no index')
   })
 
   test('says which words no text has', () => {

@@ -112,6 +112,7 @@ function headline(
 /** Return the one thing that changes how to read the list. */
 function noteOf({ completeness: { timed_out: isTimedOut, index } }: SearchAnswer): string {
   if (isTimedOut) return 'stopped early'
+  if (index?.state === 'none') return 'no index'
   if (index?.state !== 'building' || !index.files_total) return ''
   return `index ${index.waits_for ? 'waits ' : ''}at ${percentOf([index])} %`
 }
