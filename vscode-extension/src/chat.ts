@@ -4,6 +4,7 @@ import { afterLink, plainText, shownOf } from './core/chat'
 import { LOCAL } from './core/headline'
 import { isSearchable, parseQuery } from './core/query'
 import type { Row } from './core/rows'
+import { forPeople } from './core/wording'
 import type { EditorModel } from './editor-model'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
@@ -152,6 +153,6 @@ class Answer {
       this.stream.button({ title: 'Install the Server', command: 'winnow.installServer' })
     }
     log.error(`The chat's request failed: ${messageOf(error)}`)
-    return { errorDetails: { message: messageOf(error) } }
+    return { errorDetails: { message: forPeople(messageOf(error)) } }
   }
 }

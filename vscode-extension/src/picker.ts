@@ -10,6 +10,7 @@ import { hintsFor, isSearchable, parseQuery } from './core/query'
 import { type Row, secondLine } from './core/rows'
 import type { Searches } from './core/searches'
 import { Timers } from './core/timers'
+import { forPeople } from './core/wording'
 import type { Consent } from './consent'
 import { openServerSettings } from './install'
 import { ServerMissing } from './locator'
@@ -306,10 +307,10 @@ export class Picker {
       return
     }
     // The name of a parameter says nothing to a user, and a row's line is too short for the message.
-    const message = messageOf(error).replace(/^`[\w.[\]]+`: /, '')
+    const message = forPeople(messageOf(error)).replace(/^`[\w.[\]]+`: /, '')
     const [problem, reason = ''] = message.split(/(?:: |\. )(.*)/s)
     const again = { alwaysShow: true, run: () => void this.search() }
-    const setting = /setting `([\w.]+)`/.exec(reason)?.[1]
+    const setting = /setting `winnow\.([\w.]+)`/.exec(reason)?.[1]
     this.pick.items = [
       { label: `$(error) ${problem}`, detail: reason, ...again },
       ...(setting ? [{ label: `$(gear) Open the setting winnow.${setting}`, alwaysShow: true, run: () => openSetting(setting) }] : []),

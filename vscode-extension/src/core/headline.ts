@@ -16,6 +16,7 @@ import type {
   Usage,
 } from './protocol'
 import { MAX_LINE } from './rows'
+import { forPeople } from './wording'
 
 export interface Headline {
   /** The model that ranked, or `local`. */
@@ -105,7 +106,7 @@ function headline(
     count,
     note: noteOf(result),
     isEarly: state === 'opening' || state === 'building',
-    details: [`${capitalized(count)}.`, ...details, ...omissions(result)],
+    details: [`${capitalized(count)}.`, ...details, ...omissions(result)].map(forPeople),
   }
 }
 
@@ -133,7 +134,7 @@ function omissions({ completeness, warnings, fallback }: SearchAnswer & Fallback
   const reasons = fallback?.partly ? completeness.reasons : completeness.reasons.filter((reason) => reason !== fallback?.reason)
   return [
     ...reasons.map((reason) => `Incomplete: ${reason}.`),
-    ...warnings.map((warning) => `Note: ${IGNORED.test(warning) ? HOW_TO_SEARCH_IGNORED : warning}.`),
+    ...warnings.map((warning) => `Note: ${warning}.`),
     ...skippedFiles(completeness.skipped),
   ]
 }
@@ -202,10 +203,6 @@ function readable(name: string): string {
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
-
-/** The server names tools, which the box doesn't have. */
-const IGNORED = /^ignored and hidden files are not searched here\b/
-const HOW_TO_SEARCH_IGNORED = 'ignored and hidden files were not searched; >ignored "text searches them, too'
 
 /** The box shows the whole query, so the title needs only its start. */
 const MAX_CHARACTERS = 36

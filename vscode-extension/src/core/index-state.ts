@@ -2,6 +2,7 @@
 
 import { formatNumber } from './numbers'
 import type { FolderStatus, IndexedFiles, IndexStatusResult } from './protocol'
+import { forPeople } from './wording'
 
 export interface IndexSummary {
   readonly icon: string
@@ -47,7 +48,7 @@ function settled(folders: readonly FolderStatus[]): [icon: string, state: string
 
 function folderLine(folder: FolderStatus): string {
   const { files_indexed: done, files_total: all } = folder
-  const problem = folder.problem ? `: ${folder.problem}` : ''
+  const problem = folder.problem ? `: ${forPeople(folder.problem)}` : ''
   const texts = textsOf(folder) > done ? `the texts of ${formatNumber(textsOf(folder))} and the definitions of ` : ''
   const files = all ? `${texts}${formatNumber(done)} of ${formatNumber(all)} files` : 'no files'
   return `Index of ${folder.folder}: ${folder.state}, ${files}${problem}`
