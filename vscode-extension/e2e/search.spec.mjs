@@ -458,6 +458,16 @@ carts.models.Cart.DoesNotExist: the shop has another message.`
   }
 })
 
+test('Ctrl+Enter opens the selected row to the side', async () => {
+  await editor.openFile('django/apps/config.py')
+  await editor.search('Search Text', 'class MigrationExecutor:')
+  await editor.sees(editor.first, /class MigrationExecutor/)
+  await page.keyboard.press('Control+Enter')
+  await page.locator('.editor-group-container.active .tab.active', { hasText: 'executor' }).waitFor()
+  assert.equal(await page.locator('.editor-group-container').count(), 2)
+  await editor.command('View: Close All Editors')
+})
+
 test('Enter before the answer opens its first row', async () => {
   await editor.openBox('Control+Alt+W')
   await editor.input.fill('django/db/migrations/recorder.py')

@@ -90,6 +90,7 @@ class Extension {
         this.view.refresh()
         void this.status.update()
       },
+      boxChanged: () => void vscode.commands.executeCommand('setContext', 'winnow.isBoxOpen', this.picker?.isOpen),
       newPicker: () => this.newPicker(),
       installServer: () => this.installServer(),
       isInstalling: () => this.installing !== undefined,
@@ -135,6 +136,7 @@ class Extension {
       command('search', (text?: string) => this.search(text)),
       command('searchByTerms', (text?: string) => this.search(text).editTerms()),
       command('searchDocuments', () => this.search(`>docs ${selectedText()}`)),
+      command('openToSide', () => this.picker?.openToSide()),
       command('resume', () => this.resume()),
       command('history', async () => {
         const text = await chooseFromHistory(this.context)

@@ -71,6 +71,8 @@ export interface PickerServices {
   readonly consent: Consent
   /** Called after a search was stored or a result opened. */
   readonly searchesChanged: () => void
+  /** Called after a box was opened or closed. */
+  readonly boxChanged: () => void
   /** Create a new box, because one that was closed can't be opened again. */
   readonly newPicker: () => Picker
   /** Install and start the server. Return true if it runs. */
@@ -149,6 +151,7 @@ export class Picker {
   private show(): void {
     this.isShown = true
     this.pick.show()
+    this.services.boxChanged()
   }
 
   // --- searching ---------------------------------------------------------------------------
@@ -425,6 +428,12 @@ export class Picker {
     else await this.enter()
   }
 
+  /** Open the selected row in another editor group. */
+  async openToSide(): Promise<void> {
+    const row = this.pick.activeItems[0]?.row
+    if (row) await this.openRow(row, vscode.ViewColumn.Beside)
+  }
+
   private async enter(): Promise<void> {
     const action = box.entered(this.state)
     if (action === 'ask') await this.ask()
@@ -518,6 +527,7 @@ export class Picker {
 
   private async closed(): Promise<void> {
     this.isShown = false
+    this.services.boxChanged()
     this.searcher.cancel()
     this.timers.clearAll()
     this.updates++
