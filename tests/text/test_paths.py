@@ -212,6 +212,27 @@ def test_a_relative_path_belongs_to_the_first_root_that_has_it(
         locate("src", [])
 
 
+def test_a_path_may_begin_with_the_name_of_one_of_several_roots(
+    folder: Path, tmp_path: Path
+) -> None:
+    other = write_files(tmp_path / "other", {"src/a.py": "", "folder/only": ""})
+    same = write_files(tmp_path / "elsewhere" / "other", {"src/a.py": ""})
+    roots = [folder, other, same]
+    assert locate("other", roots) == Located(1, ".", str(other))
+    assert locate("other/", roots) == Located(1, ".", str(other))
+    assert locate("other/src/a.py:3", roots) == Located(
+        1, "src/a.py", str(other / "src/a.py"), (3, None)
+    )
+    assert locate("folder/src/a.py", roots).place == 0
+    assert is_in_later_root("other/src/a.py", locate("other/src/a.py", roots), roots)
+    # A folder in a root comes before the name of another root.
+    assert locate("folder/only", roots).place == 1
+    with pytest.raises(NotFound):
+        locate("other/../folder/nothing", roots)
+    with pytest.raises(NotFound):
+        locate("folder/src/a.py", [folder])
+
+
 def test_a_document_need_not_be_on_disk(folder: Path) -> None:
     unsaved = [folder / "new/a.py", Path("/etc/new"), Path("no\0path")]
     assert locate("new/a.py", [folder], unsaved).below == "new/a.py"

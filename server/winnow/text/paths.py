@@ -62,7 +62,8 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
     """Resolve a path of params: absolute, relative to a root, or a file URI.
 
     Paths from results are valid, including bytes written as ``\\xff``, and so are places such as
-    `a.py:12`, `a.py:12-40` and `a.py#L12`. ``unsaved`` are documents that need not be on disk.
+    `a.py:12`, `a.py:12-40` and `a.py#L12`. With several roots, a path may begin with the name of
+    one, as editors show it. ``unsaved`` are documents that need not be on disk.
     Raises NoWorkspace, NotFound and PathOutsideWorkspace.
     """
     if not roots:
@@ -73,9 +74,13 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
         places = list(range(len(roots)))
         if os.path.isabs(spelled):  # of nested roots, the deepest counts
             places.sort(key=lambda place: -len(real_roots[place]))
-        for place in places:
+        candidates = [(place, spelled) for place in places]
+        if len(roots) > 1:
+            named = [(place, _below_name(spelled, roots[place])) for place in places]
+            candidates += [(place, below) for place, below in named if below is not None]
+        for place, candidate in candidates:
             root, real_root = roots[place], real_roots[place]
-            real = real_path_or_none(os.path.join(root, spelled))
+            real = real_path_or_none(os.path.join(root, candidate))
             if real is None or not is_inside(real, real_root):
                 continue
             missing = missing or (real, real_root)
@@ -94,6 +99,12 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
         lines = path[len(found[0]) :]
     hint, meant = _hint(path, *missing, lines, several=len(roots) > 1)
     raise NotFound(path, hint, meant)
+
+
+def _below_name(path: str, root: Path) -> str | None:
+    """Return the rest of a path that begins with the name of a root; None for any other path."""
+    name, _, below = path.partition("/")
+    return below if name == root.name else None
 
 
 def place_of(path: str) -> tuple[str, tuple[int, int | None]] | None:
@@ -153,7 +164,9 @@ def is_in_later_root(path: str, located: Located, roots: Sequence[Path]) -> bool
     """Return True if a relative path also exists below a later root."""
     later = roots[located.place + 1 :]
     return not os.path.isabs(path) and any(
-        os.path.lexists(os.path.join(root, path)) for root in later
+        below is not None and os.path.lexists(os.path.join(root, below))
+        for root in later
+        for below in (path, _below_name(path, root))
     )
 
 
