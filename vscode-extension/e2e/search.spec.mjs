@@ -488,6 +488,10 @@ test('a search without results and a failed search show the reason', async () =>
   const { isComplete } = await editor.sees(editor.first, /^Invalid regular expression '\(unclosed' ?unclosed group/)
   assert.ok(isComplete)
   await editor.sees(editor.rows.nth(1), /^Try again$/)
+  await page.locator('.quick-input-widget:visible [aria-label^="How These Results"]').click()
+  await editor.sees(editor.first, /^Invalid regular expression/)
+  await page.keyboard.press('Escape')
+  await editor.sees(editor.rows.nth(1), /^Try again$/)
   await closePick()
 })
 

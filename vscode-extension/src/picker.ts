@@ -304,17 +304,20 @@ export class Picker {
 
   private failed(error: unknown): void {
     this.pick.busy = false
+    this.timers.clear('update')
     log.warn(`Search: ${messageOf(error)}`)
-    if (error instanceof ServerMissing) {
-      this.pick.items = this.services.isInstalling() ? [INSTALLING] : this.serverItems(error)
-      return
-    }
+    this.state = box.failed(this.state, error instanceof Error ? error : new Error(String(error)))
+    this.render()
+  }
+
+  private errorItems(error: Error): Item[] {
+    if (error instanceof ServerMissing) return this.services.isInstalling() ? [INSTALLING] : this.serverItems(error)
     // The name of a parameter says nothing to a user, and a row's line is too short for the message.
-    const message = forPeople(messageOf(error)).replace(/^`[\w.[\]]+`: /, '')
+    const message = forPeople(error.message).replace(/^`[\w.[\]]+`: /, '')
     const [problem, reason = ''] = message.split(/(?:: |\. )(.*)/s)
     const again = { alwaysShow: true, run: () => void this.search() }
     const setting = /setting `winnow\.([\w.]+)`/.exec(reason)?.[1]
-    this.pick.items = [
+    return [
       { label: `$(error) ${problem}`, detail: reason, ...again },
       ...(setting ? [{ label: `$(gear) Open the setting winnow.${setting}`, alwaysShow: true, run: () => openSetting(setting) }] : []),
       { label: '$(refresh) Try again', ...again },
@@ -379,7 +382,9 @@ export class Picker {
   }
 
   private emptyItems(): Item[] {
-    const notes = this.state.headline?.details.slice(1, 7) ?? []
+    const { headline, error } = this.state
+    if (error) return this.errorItems(error)
+    const notes = headline?.details.slice(1, 7) ?? []
     return ['$(info) No results', ...notes].map((note) => ({ ...linesOf(note), alwaysShow: true, run: () => undefined }))
   }
 
@@ -515,10 +520,12 @@ export class Picker {
   }
 
   private async showDetails(): Promise<void> {
-    const { headline, text } = this.state
+    const { headline, text, error } = this.state
+    const isRunning = text && 'The search is still running.'
+    const details = headline?.details ?? [error ? forPeople(error.message) : isRunning || 'Nothing was searched yet.']
     const state = { box: this.state, searchId: this.searchId }
     this.pick.hide()
-    await vscode.window.showQuickPick((headline?.details ?? [text ? 'The search is still running.' : 'Nothing was searched yet.']).map(linesOf), {
+    await vscode.window.showQuickPick(details.map(linesOf), {
       title: titleOf(parseQuery(text).words, headline),
       placeHolder: 'Escape returns to the results',
     })

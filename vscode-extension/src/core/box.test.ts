@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, repeated, type ResultList, shows, typed, viewed } from './box'
+import { answered, asked, type BoxState, CLOSED, deselected, entered, failed, listed, moved, repeated, type ResultList, shows, typed, viewed } from './box'
 import type { Row } from './rows'
 
 const HEADLINE = { by: 'local', count: '', note: '', isEarly: false, details: [] }
@@ -32,6 +32,14 @@ describe('without a model', () => {
 
   test('another text forgets that the results were wanted in the view', () => {
     expect(typed({ ...typed(CLOSED, 'query'), isForView: true }, 'query two').isForView).toBe(false)
+  })
+
+  test('a failed search is forgotten with its text and with a later answer', () => {
+    const error = new Error('no')
+    const state = failed(local('abc'), error)
+    expect([keys(state), state.error, entered(state), viewed(state)]).toEqual(['', error, 'nothing', 'nothing'])
+    expect(typed(state, 'query two').error).toBeUndefined()
+    expect(answered(state, list('x'), HEADLINE, false).error).toBeUndefined()
   })
 
   test('Enter does nothing without results', () => {

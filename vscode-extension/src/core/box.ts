@@ -30,6 +30,8 @@ export interface BoxState {
   /** True if the user wants the results in the view as soon as they are complete. */
   readonly isForView: boolean
   readonly headline: Headline | undefined
+  /** Why the search for the typed text failed. */
+  readonly error: Error | undefined
 }
 
 export const CLOSED: BoxState = {
@@ -43,13 +45,14 @@ export const CLOSED: BoxState = {
   isEntered: false,
   isForView: false,
   headline: undefined,
+  error: undefined,
 }
 
 /** Return the state after the text changed. The rows stay until there are new ones. */
 export function typed(state: BoxState, text: string): BoxState {
   if (text === state.text) return state
   const active = state.rows[0]?.key
-  return { ...state, text, active, hasMoved: false, isEntered: false, isForView: false, model: 'none', headline: undefined }
+  return { ...state, text, active, hasMoved: false, isEntered: false, isForView: false, model: 'none', headline: undefined, error: undefined }
 }
 
 /** Return the state after the user selected a row. */
@@ -66,7 +69,7 @@ export function deselected(state: BoxState): BoxState {
 export function listed(state: BoxState, list: ResultList): BoxState {
   const { rows, chosenCount } = state.hasMoved ? pinned(list, state) : list
   const active = state.hasMoved ? state.active : rows[0]?.key
-  return { ...state, rows, chosenCount, active, answered: state.text }
+  return { ...state, rows, chosenCount, active, answered: state.text, error: undefined }
 }
 
 /** Return true if the state shows these rows already. Updates of a list can undo moves of the user. */
@@ -107,6 +110,11 @@ export function repeated(
   return { ...listed(state, list), headline }
 }
 
+/** Return the state after the search for the typed text failed. */
+export function failed(state: BoxState, error: Error): BoxState {
+  return { ...CLOSED, text: state.text, answered: state.text, error }
+}
+
 /** Return the state while a model ranks the rows. */
 export function asked(state: BoxState): BoxState {
   return { ...state, model: 'asked', isEntered: false }
@@ -127,7 +135,7 @@ export function entered(state: BoxState): 'open' | 'ask' | 'wait' | 'nothing' {
  * they are complete. Without any, the box says so.
  */
 export function viewed(state: BoxState): 'show' | 'wait' | 'nothing' {
-  if (state.text && !state.headline) return 'wait'
+  if (state.text && !state.headline && !state.error) return 'wait'
   return state.text && !state.rows.length ? 'nothing' : 'show'
 }
 
