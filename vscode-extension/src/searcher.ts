@@ -1,7 +1,7 @@
 import * as vscode from 'vscode'
 
 import { Ranking, type ResultList } from './core/collect'
-import type { Headline } from './core/headline'
+import { type Headline, withoutResults } from './core/headline'
 import { kindOf } from './core/kinds'
 import { changedFiles, type SearchAnswer, suggestTerms } from './core/protocol'
 import { formatQuery, parseQuery, type Query } from './core/query'
@@ -19,6 +19,13 @@ export interface Found {
   readonly searchId: string
   /** True if a language model could improve the order. */
   readonly canAsk: boolean
+}
+
+const NOTHING_CHANGED: Found = {
+  list: { rows: [], chosenCount: 0 },
+  headline: withoutResults('No file differs from the last commit.'),
+  searchId: '',
+  canAsk: false,
 }
 
 /** Runs one search at a time: a new one cancels the one before. */
@@ -72,6 +79,11 @@ export class Searcher {
       const query = await this.completed(parseQuery(typed))
       const kind = kindOf(query)
       const changed = query.isChanged ? await this.changed(running.token) : []
+      if (!isCurrent()) return undefined
+      if (query.isChanged && !changed.length) {
+        this.running = undefined
+        return NOTHING_CHANGED
+      }
       await this.server.ensureStarted()
       if (!isCurrent()) return undefined
       const collector = kind.collector(this.server.root)
@@ -118,7 +130,6 @@ export class Searcher {
   private async changed(token: vscode.CancellationToken): Promise<string[]> {
     const params = { pattern: '**', scope: 'changed' as const, max_results: MAX_CHANGED }
     const { files } = await this.server.request(changedFiles, params, token)
-    if (!files.length) throw new Error('No file differs from the last commit.')
     return files.map(({ path }) => path)
   }
 }

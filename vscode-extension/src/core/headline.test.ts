@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { linesOf, ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf } from './headline'
+import { linesOf, ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf, withoutResults } from './headline'
 import type { CodeSearchResult, GrepResult, KeywordSearchResult, SearchDocsResult } from './protocol'
 
 const ANSWER = {
@@ -127,6 +127,12 @@ describe('the details', () => {
   test('count at least as many results as were found', () => {
     const result: GrepResult = { ...ANSWER, matches: [], total_is_lower_bound: true }
     expect(ofGrep(result).count).toBe('20 of at least 96 matches')
+  })
+
+  test('say why there was nothing to search', () => {
+    const headline = withoutResults('No file differs from the last commit.')
+    expect(headline.details).toEqual(['0 results.', 'No file differs from the last commit.'])
+    expect(titleOf('q', headline)).toBe('q · local')
   })
 
   test('list unreadable documents with the reason', () => {

@@ -48,6 +48,12 @@ export function titleOf(words: string, headline: Headline | undefined): string {
   return [shortened(words), headline.by, headline.note].filter(Boolean).join(' · ')
 }
 
+/** Return the headline of a search that had nothing to search. */
+export function withoutResults(reason: string): Headline {
+  const count = plural(0, 'result')
+  return { by: LOCAL, count, note: '', isEarly: false, details: [`${count}.`, reason] }
+}
+
 export function ofCode(result: CodeSearchResult): Headline {
   const unknown = unknownWords(result)
   const summary = headline(result, 'result', result.ranked_by, [
