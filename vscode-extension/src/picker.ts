@@ -2,11 +2,11 @@ import * as vscode from 'vscode'
 
 import * as box from './core/box'
 import type { BoxState } from './core/box'
-import { linesOf, titleOf } from './core/headline'
+import { linesOf, titleOf, whyNone } from './core/headline'
 import { withQuery } from './core/history'
 import { iconOf, type Search } from './core/kinds'
 import { feedback } from './core/protocol'
-import { hintsFor, isSearchable, parseQuery } from './core/query'
+import { formatQuery, hintsFor, isSearchable, parseQuery } from './core/query'
 import { type Row, secondLine } from './core/rows'
 import type { Searches } from './core/searches'
 import { Timers } from './core/timers'
@@ -382,10 +382,15 @@ export class Picker {
   }
 
   private emptyItems(): Item[] {
-    const { headline, error } = this.state
+    const { text, headline, error } = this.state
     if (error) return this.errorItems(error)
-    const notes = headline?.details.slice(1, 7) ?? []
-    return ['$(info) No results', ...notes].map((note) => ({ ...linesOf(note), alwaysShow: true, run: () => undefined }))
+    const notes = headline ? whyNone(headline).slice(0, 6) : []
+    const query = parseQuery(text)
+    const others = (headline?.suggestions ?? []).map((words) => formatQuery({ ...query, words }))
+    return [
+      ...['$(info) No results', ...notes].map((note) => ({ ...linesOf(note), alwaysShow: true, run: () => undefined })),
+      ...others.map((other) => ({ label: `$(search) ${other}`, description: 'search for this', alwaysShow: true, run: () => this.retype(other) })),
+    ]
   }
 
   private showTitle(): void {

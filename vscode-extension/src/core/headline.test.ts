@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { linesOf, ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf, withoutResults } from './headline'
+import { linesOf, ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf, whyNone, withoutResults } from './headline'
 import type { CodeSearchResult, GrepResult, KeywordSearchResult, SearchDocsResult } from './protocol'
 
 const ANSWER = {
@@ -127,6 +127,16 @@ describe('the details', () => {
   test('count at least as many results as were found', () => {
     const result: GrepResult = { ...ANSWER, matches: [], total_is_lower_bound: true }
     expect(ofGrep(result).count).toBe('20 of at least 96 matches')
+  })
+
+  test('name other words to try, which can also be had one by one', () => {
+    const headline = ofCode({ ...CODE, suggestions: ['session', 'cookie'] })
+    expect(headline.details.at(-1)).toBe('Try these words: session, cookie.')
+    expect(headline.suggestions).toEqual(['session', 'cookie'])
+    expect(whyNone(headline)).toEqual([
+      'Searched by meaning, because it is a question.',
+      'Ranked on this machine.',
+    ])
   })
 
   test('say why there was nothing to search', () => {

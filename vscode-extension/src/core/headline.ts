@@ -29,6 +29,8 @@ export interface Headline {
   readonly isEarly: boolean
   /** Everything else, one sentence each. */
   readonly details: readonly string[]
+  /** Other words to search for, each by itself. */
+  readonly suggestions?: readonly string[]
 }
 
 /** What each search looks at. */
@@ -62,7 +64,7 @@ export function ofCode(result: CodeSearchResult): Headline {
     ...rankingDetails(result),
     ...offers(result),
   ])
-  return { ...summary, note: summary.note || unknown }
+  return { ...summary, note: summary.note || unknown, suggestions: result.suggestions ?? [] }
 }
 
 export function ofKeywordSearch(result: KeywordSearchResult): Headline {
@@ -188,11 +190,20 @@ function unknownWords({ unknown_words: words = [] }: FallbackAnswer): string {
   return words.length ? `no text contains ${words.map((word) => `“${word}”`).join(' or ')}` : ''
 }
 
+function tryWords(words: readonly string[]): string {
+  return `Try these words: ${words.join(', ')}.`
+}
+
+/** Return why there are no results, without the words to try, which have rows of their own. */
+export function whyNone({ details, suggestions = [] }: Headline): readonly string[] {
+  return details.slice(1).filter((detail) => detail !== tryWords(suggestions))
+}
+
 function offers(result: FallbackAnswer): string[] {
   const { index_offer: offer, suggestions } = result
   return [
     ...(offer ? [offer.text] : []),
-    ...(suggestions?.length ? [`Try these words: ${suggestions.join(', ')}.`] : []),
+    ...(suggestions?.length ? [tryWords(suggestions)] : []),
   ]
 }
 
