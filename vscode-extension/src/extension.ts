@@ -90,7 +90,7 @@ class Extension {
         this.view.refresh()
         void this.status.update()
       },
-      boxChanged: () => void vscode.commands.executeCommand('setContext', 'winnow.isBoxOpen', this.picker?.isOpen),
+      boxChanged: () => setContext('winnow.isBoxOpen', this.picker?.isOpen ?? false),
       newPicker: () => this.newPicker(),
       installServer: () => this.installServer(),
       isInstalling: () => this.installing !== undefined,
@@ -105,6 +105,8 @@ class Extension {
       this.status,
       this.view,
       this.features,
+      // Completes a step of the walkthrough, however the server got there.
+      this.server.onDidChange(() => setContext('winnow.isServerRunning', this.server.isRunning)),
       ...this.commands(),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, new Documents(this.server)),
       vscode.workspace.registerTextDocumentContentProvider(REPOSITORY_SCHEME, this.repositories),
@@ -236,6 +238,10 @@ class Extension {
     const wheel = await offerOtherWays(this.context, error)
     if (wheel) await this.installServer(wheel)
   }
+}
+
+function setContext(key: string, isOn: boolean): void {
+  void vscode.commands.executeCommand('setContext', key, isOn)
 }
 
 /** Return the selected text if it is within one line; the user probably wants to search for it. */
