@@ -69,8 +69,21 @@ test('a file that is only previewed is not open for the server, not even the fir
   })
 })
 
+const server = `exec ${SERVER.map((word) => `'${word}'`).join(' ')} "$@"`
+
+test('the box says that the server starts, and Enter waits for the first row', async () => {
+  const slow = program(temporary('bin'), 'slow', `[ "$1" = serve ] && sleep 5; ${server}`)
+  const settings = { 'winnow.server.command': [path.join(slow, 'slow')] }
+  await withEditor({ folder: project(), settings }, async (editor) => {
+    await editor.search('Search Text', 'def main')
+    await editor.sees(editor.first, /^Starting the server…$/)
+    await editor.page.keyboard.press('Enter')
+    await editor.page.locator('.tab.active', { hasText: 'main.py' }).waitFor()
+    await editor.page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
+  })
+})
+
 test('a server that ends when it starts is reported once, with its last line', async () => {
-  const server = `exec ${SERVER.map((word) => `'${word}'`).join(' ')} "$@"`
   const folder = temporary('bin')
   const ends = "echo 'ModuleNotFoundError: No module named x' >&2; exit 1"
   program(folder, 'broken', `[ "$1" = serve ] || ${server}; ${ends}`)

@@ -6,7 +6,7 @@ import { log, messageOf } from './log'
 /** How long the rest of the output of a server that ended may take. */
 const OUTPUT_MS = 1_000
 
-/** The server ended before it was ready. The message gives the reason, and the user has seen it. */
+/** The server ended before it was ready. The message gives the reason; the user has seen it. */
 export class StartFailed extends Error {}
 
 /** The library's client, without the library's notifications: they don't say why a server ended. */

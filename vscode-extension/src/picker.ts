@@ -40,6 +40,8 @@ const REPEAT_MS = 2_000
 const REPEAT_SHARE = 0.1
 /** Pause after which a model is asked, if the user wants that. */
 const ASK_MS = 1_500
+/** Time without rows after which the box says what it waits for, and interval of updates of that. */
+const WAIT_MS = 500
 const HISTORY = 'winnow.queries'
 const NONE = new vscode.CancellationTokenSource().token
 
@@ -216,12 +218,21 @@ export class Picker {
     this.pick.busy = true
     const searching = search()
     this.showTitle()
+    this.timers.start('wait', WAIT_MS, () => this.showWaiting())
     try {
       const [found] = await Promise.all([searching, this.modelFound])
       if (found) this.found(found)
     } catch (error) {
       this.failed(error)
     }
+  }
+
+  /** Say what a search without rows waits for. Enter still opens its first row. */
+  private showWaiting(): void {
+    if (this.state.rows.length) return
+    const label = `$(sync~spin) ${this.services.server.activity}…`
+    if (this.pick.items[0]?.label !== label) this.pick.items = [{ label, alwaysShow: true }]
+    this.timers.start('wait', WAIT_MS, () => this.showWaiting())
   }
 
   /** Show partial results at intervals, the first at once. */
@@ -375,6 +386,7 @@ export class Picker {
     // A row that the user moved to stays where it is on the screen.
     this.pick.keepScrollPosition = hasMoved && this.renderedAt > 0
     this.renderedAt = Date.now()
+    this.timers.clear('wait')
     this.pick.items = items.length ? items : this.emptyItems()
     if (rows.length) this.pick.activeItems = items.filter(({ row }) => row && row.key === active)
     this.showTitle()
@@ -526,8 +538,8 @@ export class Picker {
 
   private async showDetails(): Promise<void> {
     const { headline, text, error } = this.state
-    const isRunning = text && 'The search is still running.'
-    const details = headline?.details ?? [error ? forPeople(error.message) : isRunning || 'Nothing was searched yet.']
+    const noAnswer = text ? 'The search is still running.' : 'Nothing was searched yet.'
+    const details = headline?.details ?? [error ? forPeople(error.message) : noAnswer]
     const state = { box: this.state, searchId: this.searchId }
     this.pick.hide()
     await vscode.window.showQuickPick(details.map(linesOf), {

@@ -73,6 +73,11 @@ export class Server implements vscode.Disposable {
     return this.client?.state === State.Starting
   }
 
+  /** Return what a search does now, in words for the user. */
+  get activity(): string {
+    return this.isRunning ? 'Searching' : 'Starting the server'
+  }
+
   /**
    * Send a request and return its result. Start the server if necessary.
    *
