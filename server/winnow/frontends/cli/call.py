@@ -110,7 +110,7 @@ async def _with_next_pages(
 ) -> GrepResult:
     """Return the result with the pages that follow it because the size of an answer is limited."""
     pages = [result]
-    left = raw["max_results"] - result.returned
+    left = raw.get("max_results", 0) - result.returned
     while pages[-1].cursor and pages[-1].returned and left > 0 and len(pages) < MOST_PAGES:
         following = {**raw, "cursor": pages[-1].cursor, "max_results": left}
         pages.append(await tool.call(workspace, following, status))
