@@ -248,6 +248,19 @@ async def test_reported_changes_are_found(
     assert await names(workspace) == expected
 
 
+@requires_posix
+async def test_a_symlink_in_place_of_a_folder_has_no_files(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
+    (project / "src").rename(project.parent / "moved")
+    (project / "src").symlink_to(project.parent / "moved")
+    workspace.files_changed([project / "src"])
+    assert {path for path in await names(workspace) if path.startswith("src/")} == set()
+
+
 async def test_a_change_of_the_same_size_at_the_same_time_is_found(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

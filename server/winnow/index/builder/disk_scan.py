@@ -293,13 +293,16 @@ def compare_with_listing(
     return Changes(changed, gone if now.is_complete else []), count
 
 
-def find_changes(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
+def find_changes(
+    root: Path, known: Iterable[tuple[str, FileState]], reported: Iterable[str] = ()
+) -> Changes:
     """Return the changes of indexed files; new files are not found. A file of which only the text
-    is indexed counts as changed."""
+    is indexed counts as changed. Of ``reported`` folders, symlinks may have taken the place."""
     base = str(root)
+    links = tuple(f"{path}/" for path in reported if os.path.islink(f"{base}/{path}"))
     changed, gone = [], []
     for path, state in known:
-        now = file_state_at(base, path)
+        now = None if path.startswith(links) else file_state_at(base, path)
         if now is None:
             gone.append(path)
         elif state.problem == NO_DEFINITIONS or _differs(state, now):
@@ -330,8 +333,17 @@ def is_same_text(now: FileState | None, known: FileState | None) -> bool:
 
 
 def is_still_at(root: Path, path: str, state: FileState | None) -> bool:
-    """Return True if a file has not been written since a state; None means no file."""
-    return is_same_text(file_state_at(str(root), path), state)
+    """Return True if a file has not been written since a state; None means no file, or one of a
+    folder whose place a symlink has taken."""
+    now = file_state_at(str(root), path)
+    if state is None and now is not None:
+        return any(os.path.islink(folder) for folder in _folders_above(str(root), path))
+    return is_same_text(now, state)
+
+
+def _folders_above(base: str, path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield f"{base}/{path}"
 
 
 def _differs(known: FileState, now: FileState) -> bool:

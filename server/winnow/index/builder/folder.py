@@ -346,7 +346,7 @@ class FolderIndex:
                     await self.writer.apply(await self.changes(scope), scope, current)
         known = await self.known(paths)
         self.work.overtake(known)
-        changes = await asyncio.to_thread(find_changes, self.root, known.items())
+        changes = await asyncio.to_thread(find_changes, self.root, known.items(), paths)
         # A folder may have replaced a file.
         candidates = {path for path in paths if path not in known}.union(changes.gone)
         if new := await asyncio.to_thread(new_files, self.root, candidates):

@@ -19,7 +19,7 @@ from winnow.index.builder.disk_scan import is_unchanged, read_text
 from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.workers import IndexWorkers
-from winnow.index.store.file_record import NO_DEFINITIONS, FileRecord, FileState, IndexJob
+from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 from winnow.processes.waiting import wait_within
 from winnow.symbols.extract.packed import unpack
 from winnow.symbols.file_symbols import FileSymbols
@@ -148,24 +148,18 @@ def texts_in_place(
     requested: Collection[str],
 ) -> dict[str, str]:
     """Return the texts that replace files: those of modified documents, and of files that are
-    requested and not indexed as they are, with their definitions. A file that no search covers
-    stays hidden from other requests while it is edited."""
+    requested and not indexed as they are. A file that no search covers stays hidden from other
+    requests while it is edited."""
     found: dict[str, str] = {}
     for path, document in documents.items():
         real = os.path.join(folder.root, path)
         if document is not None and is_unsaved(real, document):
             covered = path in known or not folder.complete or not os.path.lexists(real)
             text = document if covered or path in requested else None
-        elif path in requested and not _is_indexed(folder, path, known.get(path)):
+        elif path in requested and not is_unchanged(str(folder.root), path, known.get(path)):
             text = document if document is not None else read_text(folder.root, path)
         else:
             text = None
         if text is not None:
             found[folder.prefix + path] = text
     return found
-
-
-def _is_indexed(folder: FolderIndex, path: str, state: FileState | None) -> bool:
-    """Return True if a file is in the index as it is, not with its text alone."""
-    has_definitions = state is not None and state.problem != NO_DEFINITIONS
-    return has_definitions and is_unchanged(str(folder.root), path, state)
