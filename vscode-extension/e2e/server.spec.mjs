@@ -83,6 +83,17 @@ test('the box says that the server starts, and Enter waits for the first row', a
   })
 })
 
+test('the first step of the walkthrough is done when a server runs', async () => {
+  await withEditor({ folder: project() }, async (editor) => {
+    await editor.command('Welcome: Open Walkthrough...')
+    await editor.rows.filter({ hasText: 'Search with Winnow' }).click()
+    const step = (isDone) => editor.page.locator(`[data-done-step-id$="#server"][aria-checked="${isDone}"]`)
+    await step(false).waitFor()
+    await editor.search('Search Text', 'nowhere in this project')
+    await step(true).waitFor()
+  })
+})
+
 test('a server that ends when it starts is reported once, with its last line', async () => {
   const folder = temporary('bin')
   const ends = "echo 'ModuleNotFoundError: No module named x' >&2; exit 1"

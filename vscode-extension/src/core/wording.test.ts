@@ -25,7 +25,7 @@ test.each([
   ['an error: the setting `index.max_files`', 'an error: the setting `winnow.index.max_files`'],
   [
     'unclosed group; escape special characters with a backslash, or pass `literal` (`-F`)',
-    'unclosed group; escape special characters with a backslash, or type " before the text to search for it as it is',
+    'unclosed group; escape special characters with a backslash, or type " before it',
   ],
   [
     'Note: ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and include_hidden.',

@@ -18,7 +18,7 @@ const REPLACEMENTS: readonly (readonly [RegExp, string | ((...found: string[]) =
   [/\bpass include_(?!binary)\w+(?: (?:and|or) include_\w+)*/, 'type >ignored before the query'],
   [/(?:: pass include_binary|: pass encoding='latin1')/, ''],
   [/\bpass an absolute path to choose/, 'type >in: and an absolute path to choose'],
-  [/\bor pass `literal` \(`-F`\)/, 'or type " before the text to search for it as it is'],
+  [/\bor pass `literal` \(`-F`\)/, 'or type " before it'],
   [/\bpass `multiline` for matches over line ends/, 'a match is within one line'],
   [/\bmatches `include` or `file_types`/, 'matches >type: or >changed'],
   [/, or broad_terms='shrink' to search with less context/, ''],
