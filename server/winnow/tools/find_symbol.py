@@ -159,9 +159,14 @@ async def _answered(
     from winnow.search.index.begin import begin_index
     from winnow.search.symbols.search import find_symbols
 
+    # The search may begin again, for instance because another process has replaced the index.
+    sent: set[tuple[object, ...]] = set()
+
     async def send(symbols: list[FoundSymbol]) -> None:
-        progress(f"{len(symbols)} symbols", partial=FindSymbolPartial(symbols=symbols))
-        await progress.drain()
+        if new := [symbol for symbol in symbols if _place(symbol) not in sent]:
+            sent.update(map(_place, new))
+            progress(f"{len(new)} symbols", partial=FindSymbolPartial(symbols=new))
+            await progress.drain()
 
     streams = progress.streaming and not params.max_tokens
     await begin_index(workspace, progress)
@@ -205,11 +210,13 @@ async def _answered(
     steps += [functools.partial(page_of, count, _bare) for count in fractions(len(symbols))[1:]]
     result = shorten(page_of(len(symbols)), params.max_tokens, steps)
     if streams and result.symbols:
-        rest = [symbol for symbol in result.symbols if symbol not in search.sent]
-        if rest:
-            progress(f"{result.returned} symbols", partial=FindSymbolPartial(symbols=rest))
+        await send(result.symbols)
         return msgspec.structs.replace(result, symbols=[])
     return result
+
+
+def _place(symbol: FoundSymbol) -> tuple[object, ...]:
+    return symbol.root, symbol.path, symbol.line, symbol.column, symbol.repository
 
 
 def _without_doc(symbol: FoundSymbol) -> FoundSymbol:

@@ -276,6 +276,22 @@ async def test_without_an_index_the_files_with_the_name_are_read(
     assert streamed_names == ["send", "resend_all"]
 
 
+async def test_a_search_that_begins_again_streams_each_symbol_once(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        f"m{file}.py": "".join(f"def alpha{file}{number:03}(): pass\n" for number in range(20))
+        for file in range(30)
+    }
+    recorder = Recorder()
+    recorder.streaming = True
+    await find(make_workspace(write_files(tmp_path, files)), "alpha3003", recorder)
+    partials = [one for one in recorder.partials if isinstance(one, FindSymbolPartial)]
+    streamed = [(one.path, one.line) for part in partials for one in part.symbols]
+    assert streamed[0] == ("m3.py", 4)
+    assert len(streamed) == len(set(streamed))
+
+
 async def test_an_index_that_is_complete_streams_its_answer_once(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

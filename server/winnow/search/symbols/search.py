@@ -198,8 +198,7 @@ class SymbolSearch:
     """A search for definitions.
 
     ``page`` are the params whose cursor it continues. ``skipped_results`` is the number of results
-    before the page; ``changed`` is True if they have changed. ``sent`` are the symbols that
-    ``send`` got.
+    before the page; ``changed`` is True if they have changed.
     """
 
     workspace: EngineWorkspace
@@ -217,7 +216,6 @@ class SymbolSearch:
         self.found = SymbolMatches([], 0, True)
         self.skipped_results = 0
         self.changed = False
-        self.sent: list[FoundSymbol] = []
         self.warnings: list[str] = []
         self._unread: dict[str, str] = {}
         self._exact_matches: list[Symbol] = []  # while the index is incomplete
@@ -383,8 +381,7 @@ class SymbolSearch:
         await self._search_index()
         self._exact_matches = [symbol for symbol in self.found.symbols if symbol.exact]
         if self._exact_matches and self.send:
-            self.sent = self._shown(self._exact_matches[: self.max_results])
-            await self.send(self.sent)
+            await self.send(self._shown(self._exact_matches[: self.max_results]))
 
     # --- nothing found ---------------------------------------------------------------------
 

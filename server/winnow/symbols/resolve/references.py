@@ -522,9 +522,7 @@ class Resolver:
             if file is not None:
                 self._add_default(names, file, [target])
 
-    def _add_default(
-        self, names: _Names, file: ResolverFile, targets: Collection[Target]
-    ) -> None:
+    def _add_default(self, names: _Names, file: ResolverFile, targets: Collection[Target]) -> None:
         """Also search for `default` if a file exports a target under that name.
 
         Nearly every file of JavaScript imports a default. Those that import this one name its file,
