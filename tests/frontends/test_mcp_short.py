@@ -157,6 +157,13 @@ async def test_an_unclear_call_is_not_corrected(
     assert "Corrected call" not in text_of(answer)
 
 
+async def test_an_index_is_offered_in_words_that_an_agent_can_follow(project: Path) -> None:
+    settings = "[index]\nauto_index_threshold = 3\nmax_files = 2\n"
+    async with connected_here(project, *SHORT, settings=settings) as client:
+        answer = await client.call_tool("search", {"query": "where is a plugin loaded"})
+    assert "[answers are better after `winnow index build` in a shell]" in text_of(answer)
+
+
 async def test_an_unknown_field_is_answered_with_those_of_the_short_list(project: Path) -> None:
     async with connected_here(project, *SHORT) as client:
         answer = await client.call_tool("read", {"path": "src/loader.py", "nonsense": 1})

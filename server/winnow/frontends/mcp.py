@@ -231,6 +231,10 @@ class _Session:
         if isinstance(result, Answer) and not self.all_tools:
             warnings = [_for_short_list(warning, tool) for warning in result.warnings]
             result = msgspec.structs.replace(result, warnings=warnings)
+            if offer := getattr(result, "index_offer", None):
+                text = f"answers are better after `{offer.command}` in a shell"
+                offer = msgspec.structs.replace(offer, text=text)
+                result = msgspec.structs.replace(result, index_offer=offer)
         return types.CallToolResult(
             content=[types.TextContent(text=tool.plain(result))],
             structured_content=msgspec.to_builtins(result) if self.structured else None,

@@ -204,10 +204,8 @@ def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
 
 
 def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
-    """Yield why text was searched, how to build an index, words that no text has, other queries to
-    try, and the explanation of this one."""
-    if result.fallback:
-        yield style.dim(f"[{result.fallback.wanted} → {result.fallback.used}]")
+    """Yield how to build an index, words that no text has, other queries to try, and the
+    explanation of this one."""
     if result.index_offer:
         yield style.dim(f"[{printable(result.index_offer.text)}]")
     yield from (style.dim(f"[{note}]") for note in unknown_words_note(result))

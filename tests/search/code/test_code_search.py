@@ -431,7 +431,7 @@ async def test_words_in_the_fewest_files_are_used_if_not_all_fit(
     config = Config(index=IndexSettings(enabled=False), limits=limits)
     result = await search(make_workspace(tmp_path, config=config), "how is the scheduler idle")
     assert [found.path for found in result.results] == ["src/idle.py"]
-    assert "not searched for: scheduler" in result.completeness.reasons
+    assert "too common to search for: scheduler" in result.completeness.reasons
 
 
 async def test_unsaved_text_counts_and_the_saved_text_does_not(

@@ -84,8 +84,7 @@ async def test_the_answer_has_all_documented_fields(
         "4\t    registry[name] = plugin\n\n"
         "[1 of 2 passages, text]\n"
         f"[incomplete: {reason}]\n"
-        f"[more: cursor {result.cursor}]\n"
-        "[semantic → text]"
+        f"[more: cursor {result.cursor}]"
     )
     assert text(result, Style(colour=True), str(project / "src")).startswith(
         "\x1b[1;35mregistry.py\x1b[0m\x1b[2m:1-4\x1b[0m  \x1b[2mdefines"

@@ -268,7 +268,7 @@ def _found(
         unread = counted(len(unreadable), "file or folder", "files or folders")
         reasons.append(f"{unread} could not be read")
     if excluded := [term.term for term in search.terms if term not in kept]:
-        reasons.append("not searched for: " + ", ".join(excluded))
+        reasons.append(f"too common to search for: {', '.join(excluded)}")
     # An answer with fewer lines of a broad term is complete; one with fewer files is not.
     reasons += [
         f"{term.term!r} is in very many files: {term.files_left_out} with few matches are omitted"
