@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 LINES_FOR_PEOPLE, LINES_BEFORE = 4, 1
 # The query at the beginning of the reason for a search.
 _QUOTED_QUERY = re.compile(r"\A(['\"]).*?\1: ", re.S)
+# A part of the warning about templates that may use what no code uses.
+_UNSEARCHED = "not searched for uses"
 NOT_SEARCHED = (
     "ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and"
     " include_hidden"
@@ -231,7 +233,7 @@ def text(result: CodeSearchResult, style: Style, folder: str) -> str:
         for hit in result.results
         for shown in [_with_few_lines(hit)]
     ]
-    more = unknown_words_note(result)
+    more = [*_why_not(result), *unknown_words_note(result)]
     more += others_line(result.not_chosen or [], result.total_not_chosen)
     if result.ranked_by.fallback_reason:
         more.append(f"ranked locally: {result.ranked_by.fallback_reason}")
@@ -250,6 +252,13 @@ def advice(result: CodeSearchResult) -> list[str]:
     """Return what people can do for a better answer."""
     offer = [f"{result.index_offer.command} makes answers better"] if result.index_offer else []
     return offer + [f"try {', '.join(result.suggestions)}"] * bool(result.suggestions)
+
+
+def _why_not(result: CodeSearchResult) -> list[str]:
+    """Return why the first reading of the query was not the answer: "nothing calls f"."""
+    _, *failed = _QUOTED_QUERY.sub("", result.reason).split("; ")
+    telling = [*failed[:1], *(why for why in failed[1:] if _UNSEARCHED in why)]
+    return [why.partition(" (")[0] for why in telling]
 
 
 def _count(result: CodeSearchResult) -> str:

@@ -11,7 +11,8 @@ from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
-from winnow.tools.code_search import CodeSearchResult
+from winnow.tools.code_search import CodeSearchResult, text
+from winnow.tools.terminal import Style
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -194,6 +195,8 @@ async def test_a_template_may_call_what_no_code_calls(
     workspace = make_workspace(tmp_path)
     await workspace.index.build()
     result = await search(workspace, "who calls saveNote")
+    last = text(result, Style(colour=False), str(tmp_path)).splitlines()[-1]
+    assert "; nothing calls saveNote; 1 file that is not searched for uses has the word" in last
     assert result.reason.endswith(
         "it asks for callers; nothing calls saveNote; 1 file that is not searched for uses has the"
         " word 'saveNote', such as note.html:1: use grep to see the lines"
