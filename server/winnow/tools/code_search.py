@@ -25,7 +25,7 @@ from winnow.search.answer.hits import (
 )
 from winnow.search.answer.ranked_by import NotChosen, RankedBy
 from winnow.search.answer.snippets import LINES
-from winnow.search.code.explanation import explain
+from winnow.search.code.explanation import explain, explained
 from winnow.search.code.query_kind import SearchType
 from winnow.search.shared.opened import opened_scope
 from winnow.search.shared.scope import with_shared
@@ -239,7 +239,9 @@ def text(result: CodeSearchResult, style: Style, folder: str) -> str:
         more.append(f"ranked locally: {result.ranked_by.fallback_reason}")
     more += [f"{style.options}limit {4 * result.returned} shows more"] * bool(result.cursor)
     more += advice(result)
-    return "\n\n".join([*blocks, closing_line(result, summary(result), more, style)])
+    last = closing_line(result, summary(result), more, style)
+    explanation = "\n".join(map(style.dim, explained(result.explanation)))
+    return "\n\n".join(filter(None, [*blocks, explanation, last]))
 
 
 def summary(result: CodeSearchResult) -> str:

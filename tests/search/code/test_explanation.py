@@ -13,6 +13,7 @@ from winnow.config import Config, IndexSettings
 from winnow.search.code.explanation import ExplainedTerm, NamedPlace
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult, plain
+from winnow.tools.terminal import Style
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -93,3 +94,8 @@ async def test_only_an_explained_answer_has_an_explanation(
         params = {"query": "how are plugins loaded", "explain": wanted}
         result: Any = await TOOLS[tool].call(workspace, params, no_progress)
         assert (result.explanation is not None) == wanted
+        for shown in (
+            TOOLS[tool].plain(result),
+            TOOLS[tool].text(result, Style(colour=False), str(project)),
+        ):
+            assert ("[words, weight × rarity: " in shown) == wanted
