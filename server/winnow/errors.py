@@ -288,11 +288,13 @@ class SearchFailed(SearchError):
     kind = "search_failed"
 
     def __init__(self, program: str, exit_code: int, stderr: str) -> None:
-        super().__init__(
-            f"{program} failed with exit code {exit_code}: {stderr.strip() or 'no message'}",
-            exit_code=exit_code,
-            stderr=stderr,
-        )
+        ended = f"failed with exit code {exit_code}"
+        message = stderr.strip() or "no message"
+        if exit_code < 0:
+            # Another process, or the system because of its memory.
+            ended = f"was ended from outside, by signal {-exit_code}"
+            message = stderr.strip() or "try again"
+        super().__init__(f"{program} {ended}: {message}", exit_code=exit_code, stderr=stderr)
 
 
 class IndexUnavailable(SearchError):

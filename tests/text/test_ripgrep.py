@@ -249,6 +249,12 @@ def test_other_failures_report_the_exit_code() -> None:
     assert failed.value.data["exit_code"] == 139
 
 
+def test_a_program_that_another_one_has_ended_may_be_tried_again() -> None:
+    assert SearchFailed("ripgrep", -9, "").message == (
+        "ripgrep was ended from outside, by signal 9: try again"
+    )
+
+
 def test_unreadable_files_differ_from_deleted_files() -> None:
     stderr = (
         "rg: ./a: Permission denied (os error 13)\n"
