@@ -192,3 +192,14 @@ def test_any_text_has_few_distinct_words_and_is_similar_to_itself(
 )
 def test_the_form_of_a_query_is_recognized(query: str, kind: str) -> None:
     assert form_of(query) == kind
+
+
+def test_a_result_that_was_left_at_once_for_another_one_does_not_move_up() -> None:
+    search = SearchRecord("s", NOW, "grep", QUERY, "question", 0.1, 1, ("a.py",))
+    made = BoostTable(NOW)
+    for path, at in (("a.py", 0.0), ("b.py", 5.0), ("c.py", 20.0)):
+        made.add(search, [SearchEvent("s", NOW + at, "opened", path, 1)])
+    assert list(boosts(made)) == ["c.py"]
+    # After it was read for a while, another one may be useful, too.
+    made.add(search, [SearchEvent("s", NOW + 80, "opened", "a.py", 1)])
+    assert sorted(boosts(made)) == ["a.py", "c.py"]
