@@ -36,8 +36,8 @@ WEIGHTS: dict[Signal, float] = {
     "kept": 2.0,
     "dismissed": -1.0,
 }
-# Who opens another result of the same search so soon has not found it in this one; the last click of
-# a search tells most (Joachims et al., "Accurately Interpreting Clickthrough Data as Implicit
+# Who opens another result of the same search so soon has not found it in this one: the last click
+# of a search tells most (Joachims et al., "Accurately Interpreting Clickthrough Data as Implicit
 # Feedback", 2005).
 PASSED_SECONDS = 30.0
 THUMBS: dict[Signal, float] = {"up": 1.0, "down": -1.0}
