@@ -33,8 +33,10 @@ def printable(text: str) -> str:
 
 
 def as_typed(query: str) -> str:
-    """Return a query without the invisible characters that a pasted text has."""
-    return _NOT_TYPED.sub("", query)
+    """Return a query without the invisible characters that a pasted text has, unless it has no
+    others."""
+    typed = _NOT_TYPED.sub("", query)
+    return typed if typed.strip() else query
 
 
 def on_one_line(name: str) -> str:
