@@ -138,3 +138,28 @@ PATHS = ["src/http/cookies.py", "tests/http/cookies.py", "setup.py", "src/app/__
 )
 def test_a_path_means_the_files_that_end_like_it(written: str, found: dict[int, float]) -> None:
     assert PathIndex(PATHS).written_as([written]) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("how long does curl wait between retries", ("long", "wait", "between", "retri")),
+        # The name is what is left, or a part of another one.
+        ("how does curl work", ("curl",)),
+        ("curl retries", ("curl", "retri")),
+        ("wait in curl_easy_perform between retries", None),
+        ("curl", ("curl",)),
+    ],
+)
+def test_a_word_of_most_passages_says_nothing(query: str, terms: tuple[str, ...] | None) -> None:
+    def rarity(numbers: Sequence[int]) -> list[float]:
+        return [0.3 if number == term_number("curl") else 4.0 for number in numbers]
+
+    found = question_of(query, rarity).terms
+    assert found == terms if terms else "curl" in found
+    # Of the texts that were searched for the word, all have it.
+    some = question_of(query, rarity, knows_all=False)
+    assert "curl" in some.terms
+    # Without a telling word, nothing says that others have less to say.
+    common = question_of(query, lambda numbers: [0.3] * len(numbers))
+    assert common.terms == some.terms

@@ -131,7 +131,9 @@ def search(
     """
     boosts, matched = boosts or {}, matched or {}
     liked = [file for file, boost in boosts.items() if boost > 0]
-    weighed = weigh(corpus, query, allowed=allowed, more=[*liked, *matched], dense=dense)
+    more = [*liked, *matched]
+    # Texts that were searched for words of the query say nothing about the others.
+    weighed = weigh(corpus, query, allowed=allowed, more=more, dense=dense, knows_all=not matched)
     if weighed is None:
         return []
     evidence, features = weighed
@@ -172,12 +174,14 @@ def weigh(
     allowed: Callable[[int], bool] | None = None,
     more: Sequence[int] = (),
     dense: EmbeddingModel | None = None,
+    knows_all: bool = True,
 ) -> WeighedCandidates | None:
     """Return the candidates of a query with their evidence; None for a query without terms.
 
-    Files in ``more`` are always candidates.
+    Files in ``more`` are always candidates. The corpus ``knows_all`` texts of the code base, not
+    only some that have words of the query.
     """
-    question = question_of(query, functools.partial(rarity_of, corpus))
+    question = question_of(query, functools.partial(rarity_of, corpus), knows_all=knows_all)
     if not question.terms and not question.names:
         return None
     index = path_index_of(corpus)
