@@ -637,3 +637,12 @@ async def test_a_cancelled_search_leaves_no_process(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not workspace.processes._alive
+
+
+async def test_the_extension_of_a_missing_file_suggests_no_names(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {"a.py": "def encoding_rs(): ...\n\n\ndef frobnicated(): ...\n"}
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    assert (await search(workspace, "frobnicate_zq.rs")).suggestions == []

@@ -53,6 +53,8 @@ from winnow.workspace import EngineWorkspace
 LEAST_SHARE = 0.5
 # With this share, the few texts that it lacks are not worth a search of all texts.
 NEARLY_ALL = 0.99
+# Too many names are like a shorter word, such as the extension of a file.
+LEAST_LETTERS = 3
 # More documents are about something else.
 MOST_GUIDES = 3
 MOST_TESTS = 5
@@ -314,7 +316,8 @@ async def names_near(workspace: EngineWorkspace, query: str) -> Sequence[str]:
         return ()
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
         tables = await view.read(view.names, workspace.names)
-        return await view.read(terms_of_index(view, tables), content_words(query))
+        words = [word for word in content_words(query) if len(word) >= LEAST_LETTERS]
+        return await view.read(terms_of_index(view, tables), words)
 
 
 def with_state(found: HitList, state: IndexState, reason: str) -> HitList:
