@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -38,9 +38,9 @@ MAX_RATED = 2_000
 # a body (232 of them): from .3 to .7, and from .5 to 1, NDCG@10 changes by less than .01.
 BODY_WEIGHT = 0.4
 REPETITION = 0.5
-# A word with a lower rarity is in most passages, such as the name of the project: it says nothing
-# about the one that is meant, if one of the other words is as rare as this and two are left.
-COMMON, TELLING, LEAST_WORDS = 0.5, 3.0, 2
+# The name of the project says nothing if so many passages have it, and this many other words are
+# left: a lower rarity is that of more than a third.
+COMMON, LEAST_WORDS = 1.0, 2
 # A longer text has enough other words.
 ONE_SENTENCE = 300
 # Number of adjacent words that may form a name: `cookie jar`, `CookieJar`.
@@ -82,13 +82,13 @@ class Question(Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def question_of(query: str, rarity: Rarity, *, knows_all: bool = True) -> Question:
-    """Parse a query; a query without words has no terms. If ``rarity`` ``knows_all`` texts of the
-    code base, words that most of them have are left out."""
+def question_of(query: str, rarity: Rarity, projects: Collection[str] = ()) -> Question:
+    """Parse a query; a query without words has no terms. ``projects`` are the names of the projects
+    that it is about, in lower case."""
     text = query.strip()
     symbol = bool(text) and not re.search(r"\s", text)
-    if knows_all and not symbol and len(text) <= ONE_SENTENCE and "\n" not in text:
-        text = _without_common_words(text, rarity)
+    if projects and not symbol and len(text) <= ONE_SENTENCE and "\n" not in text:
+        text = _without_names(text, rarity, projects)
     parts = QueryParts(title=text) if symbol else parse_query(text)
     texts = list(_weighed_texts(parts))
     title = texts[0][0] if texts else ""
@@ -128,14 +128,17 @@ def _weighed_texts(parts: QueryParts) -> Iterator[tuple[str, float]]:
         weight = BODY_WEIGHT
 
 
-def _without_common_words(text: str, rarity: Rarity) -> str:
-    """Return a question without the words that most passages of the code base have."""
-    terms = {word: terms_of(word) for word in content_words(text)}
-    single = {word: own[0] for word, own in terms.items() if word.isalpha() and len(own) == 1}
-    found = dict(zip(single, rarity(list(map(term_number, single.values()))), strict=True))
-    common = {word for word, rare in found.items() if 0 < rare < COMMON}
-    is_telling = max(found.values(), default=0.0) >= TELLING
-    if not common or not is_telling or len(terms) - len(common) < LEAST_WORDS:
+def _without_names(text: str, rarity: Rarity, projects: Collection[str]) -> str:
+    """Return a question without the names of projects that most of their code has."""
+    content = content_words(text)
+    names = [word for word in content if word.lower() in projects]
+    numbers = [term_number(stem(word.lower())) for word in names]
+    common = {
+        word
+        for word, rare in zip(names, rarity(numbers) if names else (), strict=True)
+        if 0 < rare < COMMON
+    }
+    if not common or len(set(content) - common) < LEAST_WORDS:
         return text
     return " ".join(word for word in text.split() if word.strip("?!.,:;") not in common)
 

@@ -8,7 +8,7 @@ weighs it. Only the index is read.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import compress, islice, product
 from typing import NamedTuple
 
@@ -84,6 +84,11 @@ def derive(corpus: Corpus) -> None:
     path_index_of(corpus)
 
 
+def project_names(corpus: Corpus) -> frozenset[str]:
+    """Return the names of a corpus's folders, as people write those of projects."""
+    return frozenset(root.rstrip("/").rpartition("/")[2].lower() for root in corpus.roots)
+
+
 class FoundPassage(Struct, frozen=True):
     """A passage: lines ``first`` to ``last``, from 1, of the file with this number in the corpus.
 
@@ -132,8 +137,9 @@ def search(
     boosts, matched = boosts or {}, matched or {}
     liked = [file for file, boost in boosts.items() if boost > 0]
     more = [*liked, *matched]
-    # Texts that were searched for words of the query say nothing about the others.
-    weighed = weigh(corpus, query, allowed=allowed, more=more, dense=dense, knows_all=not matched)
+    # All texts that were searched for the name of the project have it.
+    projects = () if matched else project_names(corpus)
+    weighed = weigh(corpus, query, allowed=allowed, more=more, dense=dense, projects=projects)
     if weighed is None:
         return []
     evidence, features = weighed
@@ -174,14 +180,13 @@ def weigh(
     allowed: Callable[[int], bool] | None = None,
     more: Sequence[int] = (),
     dense: EmbeddingModel | None = None,
-    knows_all: bool = True,
+    projects: Collection[str] = (),
 ) -> WeighedCandidates | None:
     """Return the candidates of a query with their evidence; None for a query without terms.
 
-    Files in ``more`` are always candidates. The corpus ``knows_all`` texts of the code base, not
-    only some that have words of the query.
+    Files in ``more`` are always candidates. ``projects`` are the names of the projects.
     """
-    question = question_of(query, functools.partial(rarity_of, corpus), knows_all=knows_all)
+    question = question_of(query, functools.partial(rarity_of, corpus), projects)
     if not question.terms and not question.names:
         return None
     index = path_index_of(corpus)

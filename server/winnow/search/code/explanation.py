@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,6 +86,7 @@ async def explain(workspace: EngineWorkspace, query: str) -> Explanation:
     """Return how a query is understood. The rarity of words needs the index."""
     # Costs the import of numpy.
     from winnow.ranking.semantic.candidates import rarity_of
+    from winnow.ranking.semantic.search import project_names
 
     def without_index(numbers: Sequence[int]) -> Sequence[float]:
         return [0.0] * len(numbers)
@@ -96,18 +97,21 @@ async def explain(workspace: EngineWorkspace, query: str) -> Explanation:
             def with_index() -> Explanation:
                 corpus = make()
                 rarity = functools.partial(rarity_of, corpus)
-                return _explanation(query, rarity, is_known=bool(corpus.parts))
+                names = project_names(corpus)
+                return _explanation(query, rarity, names, is_known=bool(corpus.parts))
 
             return await view.read(with_index)
     except IndexUnavailable:
-        return await asyncio.to_thread(_explanation, query, without_index, is_known=False)
+        return await asyncio.to_thread(_explanation, query, without_index, (), is_known=False)
 
 
-def _explanation(query: str, rarity: Rarity, *, is_known: bool) -> Explanation:
+def _explanation(
+    query: str, rarity: Rarity, projects: Collection[str], *, is_known: bool
+) -> Explanation:
     from winnow.ranking.semantic.question import question_of
 
     parts = parse_query(query.strip())
-    question = question_of(query, rarity)
+    question = question_of(query, rarity, projects)
     rarities = rarity(question.numbers)
     best: dict[str, ExplainedTerm] = {}
     by_worth = sorted(
