@@ -28,6 +28,7 @@ _COMMANDS = (
         re.compile("`grep` or `glob` with include_ignored and include_hidden"),
         "`winnow grep --no-ignore --hidden`",
     ),
+    (re.compile("; pass include_submodules"), ": see `winnow grep --include-submodules`"),
 )
 
 R = TypeVar("R", bound=Answer)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from commands import command
-from conftest import child_environment, requires_posix, write_files
+from conftest import child_environment, git, git_commit, requires_posix, write_files
 from frontends.cli.test_cli import winnow
 
 pytestmark = pytest.mark.process
@@ -238,3 +238,15 @@ def test_a_missing_path_behind_a_word_is_reported(project: Path) -> None:
     done = winnow(project, "load_plugin", "no/such.py")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no/such.py" in done.stderr
+
+
+def test_a_submodule_that_is_not_searched_is_named_with_a_command_that_searches_it(
+    tmp_path: Path,
+) -> None:
+    library = git_commit(tmp_path / "library", {"dep.py": "def inside(): ...\n"})
+    root = git_commit(tmp_path / "project", {"a.py": "def outside(): ...\n"})
+    git(root, "submodule", "--quiet", "add", str(library), "dep")
+    done = winnow(root, "find-symbol", "outside")
+    assert "not searched: the submodules dep: see `winnow grep --include-submodules`" in done.stdout
+    done = winnow(root, "grep", "--include-submodules", "inside")
+    assert "dep/dep.py" in done.stdout
