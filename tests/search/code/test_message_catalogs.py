@@ -280,6 +280,10 @@ def test_a_key_has_the_mappings_around_it(path: str, text: str, key: tuple[str, 
         ("src/lang.js", True),
         ("src/language/parser.md", False),
         ("src/kettle.ts", False),
+        # An application that is about languages.
+        ("app/locales/views.py", False),
+        ("app/i18n/forms/utils.py", False),
+        ("app/locales/reviews.py", True),
     ],
 )
 def test_catalogs_are_known_by_their_paths(path: str, expected: bool) -> None:

@@ -29,10 +29,12 @@ MOST_COLUMNS = 500
 # Characters of a text that the code has in one piece: it may be on several lines.
 MOST_CHARACTERS = 40
 
+# Modules of an application that is about languages, such as those of Django.
+_APPLICATION = "admin|apps|forms?|helpers?|models?|permissions|tests?|urls|utils?|views?|viewsets"
 _CATALOG = re.compile(
     r"\.(?:json[5c]?|ya?ml|toml|ini|properties|xml|res[xw]|strings|xcstrings|arb|ftl|xlf|xliff|po)$"
     r"|(?:^|/)(?:locales?|i18n|l10n|intl|lang|languages?|translations?|messages)"
-    r"(?:/.*|\.)[^/]*\.(?:[cm]?[jt]s|php|rb|py|lua|dart|exs?|clj)$"
+    rf"(?:/(?:.*/)?|\.)(?!(?:{_APPLICATION})\.)[^/]*\.(?:[cm]?[jt]s|php|rb|py|lua|dart|exs?|clj)$"
     r"|(?:^|/)(?:locales?|i18n|l10n|lang|messages)\.[cm]?[jt]s$",
     re.I,
 )

@@ -16,6 +16,8 @@ TEST = re.compile(
     r"|(?:^|/)src/(?:[a-z]\w*Tests?|testFixtures)/"
     r"|(?:^|/)(?:integration|acceptance|functional|smoke|system|unit)[-_]?tests?(?:/|$)"
     r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[^/][_.-](?:test|spec|mock)s?\.[A-Za-z]+$"
+    # An application of Django may have its tests in one file, and a module of Rust.
+    r"|(?:^|/)tests\.(?:py|rs)$"
     r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[A-Za-z]+$|\.feature$"
 )
 # Folders of code that shows or measures the project's.
