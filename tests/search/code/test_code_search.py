@@ -92,6 +92,7 @@ async def test_a_request_leads_to_its_route(
     unknown = await search(workspace, "POST /api/chats/5/unknown")
     assert unknown.search_type_used == ("semantic" if has_index else "text")
     assert unknown.reason.count("no such route is declared") == 1
+    assert "no such route is declared" in text(unknown, Style(colour=False), str(tmp_path))
 
 
 @pytest.mark.parametrize("has_index", [True, False])
@@ -112,6 +113,7 @@ async def test_the_declaration_of_a_route_precedes_its_calls(
     first, *others = result.results
     assert (first.path, first.best_line) == ("server/chats.ts", 2)
     assert {hit.path for hit in others} == {"app/store.ts", "server/chats.test.ts"}
+    assert "no such route is declared" not in text(result, Style(colour=False), str(tmp_path))
 
 
 async def test_the_path_of_a_compiled_file_leads_to_its_source(

@@ -23,6 +23,7 @@ from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import (
     COMPILED,
     LAST_PART,
+    NO_ROUTE,
     WORD,
     QueryReading,
     SearchType,
@@ -196,7 +197,7 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
         limits = [*found.completeness.reasons, *found.warnings]
         return f"{nothing} ({'; '.join(limits)})" if limits else nothing
     if reading.route:
-        return "no such route is declared"
+        return NO_ROUTE
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 
