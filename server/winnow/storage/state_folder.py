@@ -229,7 +229,7 @@ def _unmarked(folder: Path, secret: bytes | None, *binding: bytes) -> str | None
         if not is_private(status):
             return "other users may write there"
         if secret is None:
-            return "the user has no secret to check it with"
+            return "it was made by another user, or with another home folder"
         mark = read_untrusted(folder / MARK, MARK_BYTES)
         known = _marks(folder, secret, *binding)
     except FileNotFoundError:
@@ -237,7 +237,7 @@ def _unmarked(folder: Path, secret: bytes | None, *binding: bytes) -> str | None
     except OSError as error:
         return f"its mark cannot be read: {error}"
     if not any(hmac.compare_digest(mark, known_mark) for known_mark in known):
-        return "its mark is not for this folder and user"
+        return "it was copied from another folder, or made by another user"
     return None
 
 
