@@ -110,5 +110,5 @@ async def test_a_pasted_text_is_not_compared_word_by_word(
     workspace = make_workspace(project)
     await workspace.index.build()
     unknown = [f"zq{number}" for number in range(1_000)]
-    assert await names_near(workspace, "x=y " * 1_000 + " ".join(unknown)) == []
-    assert compared == ["x", "y", *unknown[: MOST_WORDS - 2]]
+    assert await names_near(workspace, "xxx=yyy z " * 1_000 + " ".join(unknown)) == []
+    assert compared == ["xxx", "yyy", *unknown[: MOST_WORDS - 2]]
