@@ -241,6 +241,7 @@ class Navigation:
         held = containing_root(path, self.view.roots())
         return held[1] if held else path
 
+    @cached_method
     def category(self, path: str) -> FileCategory | None:
         """Return the category of a file; None for the project's code."""
         return category_of(self.below(path))
