@@ -288,13 +288,11 @@ class SearchFailed(SearchError):
     kind = "search_failed"
 
     def __init__(self, program: str, exit_code: int, stderr: str) -> None:
-        ended = f"failed with exit code {exit_code}"
-        message = stderr.strip() or "no message"
-        if exit_code < 0:
-            # Another process, or the system because of its memory.
-            ended = f"was ended from outside, by signal {-exit_code}"
-            message = stderr.strip() or "try again"
-        super().__init__(f"{program} {ended}: {message}", exit_code=exit_code, stderr=stderr)
+        ended, without_message = f"failed with exit code {exit_code}", "no message"
+        if exit_code < 0:  # by another process, or by the system because of its memory
+            ended, without_message = f"was ended from outside, by signal {-exit_code}", "try again"
+        message = f"{program} {ended}: {stderr.strip() or without_message}"
+        super().__init__(message, exit_code=exit_code, stderr=stderr)
 
 
 class IndexUnavailable(SearchError):

@@ -26,7 +26,7 @@ from winnow.search.answer.hits import (
 from winnow.search.answer.ranked_by import NotChosen, RankedBy
 from winnow.search.answer.snippets import LINES
 from winnow.search.code.explanation import explain, explained
-from winnow.search.code.query_kind import NO_ROUTE, SearchType
+from winnow.search.code.query_kind import SearchType
 from winnow.search.shared.opened import opened_scope
 from winnow.search.shared.scope import with_shared
 from winnow.search.shared.wanted import Wanted
@@ -259,8 +259,6 @@ def advice(result: CodeSearchResult) -> list[str]:
 def _why_not(result: CodeSearchResult) -> list[str]:
     """Return why the first reading of the query was not the answer: "nothing calls f"."""
     _, *failed = _QUOTED_QUERY.sub("", result.reason).split("; ")
-    if failed[:1] == [NO_ROUTE] and result.results[:1] and result.results[0].kind == "match":
-        return []  # another reading of the request has found it, or a warning says more
     telling = [*failed[:1], *(why for why in failed[1:] if _UNSEARCHED in why)]
     return [why.partition(" (")[0] for why in telling]
 

@@ -258,11 +258,9 @@ class Tool(Generic[P, R]):
         """Run the tool with params as plain data. Raise InvalidParams and the tool's own errors."""
         params = self.parse(self._with_repositories(workspace, raw))
         if self.learn is None or not workspace.config.learning.enabled:
-            result = await with_restarts(lambda: self._run(workspace, params, progress))
-            return _with_unsearched_folders(workspace, result)
+            return await with_restarts(lambda: self._run(workspace, params, progress))
         began, recording = time.perf_counter(), RecordingProgress(progress)
         result = await with_restarts(lambda: self._run(workspace, params, recording))
-        result = _with_unsearched_folders(workspace, result)
         seconds = time.perf_counter() - began
         call = ToolCall(self.name, params, result, seconds, recording.partials)
         self.learn(workspace.history, call)
@@ -285,8 +283,9 @@ class Tool(Generic[P, R]):
 
             run: Callable[..., Any] = self.run
             result: R = await search_open_documents(run, workspace, params, progress)
-            return result
-        return await self.run(workspace, params, progress)
+        else:
+            result = await self.run(workspace, params, progress)
+        return _with_unsearched_folders(workspace, result)
 
     def parse(self, raw: object) -> P:
         """Convert plain data to typed params. Raise InvalidParams, which names the field."""

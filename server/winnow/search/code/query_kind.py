@@ -32,7 +32,6 @@ MOST_CHARACTERS = 300
 
 LAST_PART = "it is the last part of a name"
 WORD = "it is a word"
-NO_ROUTE = "no such route is declared"
 COMPILED = "it may be compiled from this file"
 
 SearchType = Literal["file", "symbol", "text", "semantic"]

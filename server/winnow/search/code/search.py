@@ -23,7 +23,6 @@ from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import (
     COMPILED,
     LAST_PART,
-    NO_ROUTE,
     WORD,
     QueryReading,
     SearchType,
@@ -46,6 +45,8 @@ from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
+
+NO_ROUTE = "no such route is declared"
 
 
 class CodeAnswer(Struct, frozen=True):
@@ -222,7 +223,10 @@ def _reason(query: str, attempts: Sequence[_Attempt]) -> str:
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
     why = attempts[0].reading.why
     reason = why if why.startswith("search_type") else f"{shown!r}: {why}"
-    return "; ".join(dict.fromkeys([reason, *(attempt.why_not for attempt in attempts[:-1])]))
+    failed = [attempt.why_not for attempt in attempts[:-1]]
+    if attempts[-1].reading.route == "declared":  # as another reading of the request
+        failed = [why_not for why_not in failed if why_not != NO_ROUTE]
+    return "; ".join(dict.fromkeys([reason, *failed]))
 
 
 def _fallback(attempts: Sequence[_Attempt]) -> SearchFallback | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from winnow.errors import IndexUnavailable, InvalidParams, NotFound
 from winnow.index.builder.unsaved import UNSAVED_SECONDS
 from winnow.search.code.definitions import definitions_of
-from winnow.search.symbols.search import closest_symbol, find_symbols
+from winnow.search.symbols.search import find_symbols, name_meant
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 from winnow.text.paths import locate
@@ -45,14 +45,13 @@ async def definition_named(
         search = await find_symbols(
             *(workspace, scope, dotted, progress), exact=True, max_results=MOST
         )
-        close = None
+        suggestion = None
         if not search.symbols() and language_of(name) is None:
-            close = await closest_symbol(workspace, dotted, progress)
+            suggestion = await name_meant(workspace, name, progress)
     except IndexUnavailable:
         raise NotFound(name) from None
-    if close is not None:
-        meant = close.qualified_name
-        raise NotFound(name, f"Did you mean the {close.kind} {meant!r}?", meant)
+    if suggestion is not None:
+        raise NotFound(name, *suggestion)
     if not search.symbols():
         raise NotFound(name)
     best, *others = search.symbols()

@@ -28,7 +28,7 @@ from winnow.search.symbols.requests import (
     with_symbols,
 )
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
-from winnow.search.symbols.search import closest_symbol
+from winnow.search.symbols.search import name_meant
 from winnow.search.symbols.unread import unread_in_words
 from winnow.search.symbols.unsearched import symbol_name, unsearched_warnings
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around
@@ -271,11 +271,11 @@ async def _with_suggestion(
     """Return the error; if only a name was given, with the most similar name of a symbol."""
     if selector.path or not selector.name.strip(".:#"):
         return error
-    close = await closest_symbol(workspace, selector.name.replace("::", "."), progress)
-    if close is None:
+    suggestion = await name_meant(workspace, selector.name, progress)
+    if suggestion is None:
         return error
-    meant = close.qualified_name
-    return NoSymbol(f"{error.message}. Did you mean the {close.kind} {meant!r}?", meant=meant)
+    question, meant = suggestion
+    return NoSymbol(f"{error.message}. {question}", meant=meant)
 
 
 # --- the symbol ----------------------------------------------------------------------------

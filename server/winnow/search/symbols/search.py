@@ -132,13 +132,18 @@ async def find_symbols(
     return search
 
 
-async def closest_symbol(
+async def name_meant(
     workspace: EngineWorkspace, name: str, progress: Progress
-) -> FoundSymbol | None:
-    """Return the symbol whose name is the most similar to a name that no symbol has."""
+) -> tuple[str, str] | None:
+    """Return a question with the name of a symbol that is most similar to one that no symbol has,
+    and that name; None if there is none."""
+    dotted = name.replace("::", ".").replace("#", ".")
     scope = workspace.scope(Filters())
-    found = await find_symbols(workspace, scope, name, progress, max_results=1)
-    return next(iter(found.symbols()), None)
+    found = await find_symbols(workspace, scope, dotted, progress, max_results=1)
+    for symbol in found.symbols():
+        meant = symbol.qualified_name
+        return f"Did you mean the {symbol.kind} {meant!r}?", meant
+    return None
 
 
 class TypedSymbol(NamedTuple):
@@ -273,7 +278,8 @@ class SymbolSearch:
             roots=[root.as_posix() for root in self.scope.roots],
         )
         self.found = found = finder.find(_absolute(self.workspace.buffers))
-        self._unread = self._find_unread(view)
+        if self.state and self.state.knows_all:
+            self._unread = self._find_unread(view)
         self.skipped_results, self.changed = cursor.resume(
             self.page, int, lambda number: max(0, min(number, len(found.symbols))), self.stamp
         )

@@ -50,7 +50,6 @@ DEFINITIONS = """
   (property_declaration (variable_declaration (simple_identifier) @name)) @definition.property)
 """
 
-# The grammar ends a class at a line break before its constructor, unless a parenthesis follows.
 USES = """
 (user_type (type_identifier) @type)
 (call_expression . (simple_identifier) @call)
@@ -58,6 +57,7 @@ USES = """
 (import_header (identifier (simple_identifier) @import .))
 """
 
+# The grammar ends a class at a line break before its constructor, unless a parenthesis follows.
 _CONSTRUCTOR_BELOW = re.compile(
     rb"(?<=\bclass )\w+(?:<[^(){}\n]{1,200}>)?[ \t]*\r?\n"
     rb"((?:\s|@[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|private\b|internal\b|protected\b|public\b)*"
