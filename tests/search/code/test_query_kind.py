@@ -38,7 +38,7 @@ TABLE = [
     ("./run.sh", "file text"),
     ("src/", "file text"),
     ("django/db/models", "file text"),
-    ("/api/v1/users", "route route file route route text"),
+    ("/api/v1/users", "route route file route route route text"),
     ("api/v1/users", "file text"),
     ("and/or", "file text"),
     (r"src\foo.py", "file text"),
@@ -106,8 +106,8 @@ TABLE = [
     ("@app.route", "text"),
     ("create-react-app", "text"),
     ("user@example.com", "text"),
-    ("https://example.com/a?b=c", "text route route"),
-    ("http://localhost:3000/a?b=c", "route route text"),
+    ("https://example.com/a?b=c", "text route route route"),
+    ("http://localhost:3000/a?b=c", "route route route text"),
     ("http://localhost:8080", "text"),
     ("404", "text"),
     ('" "', "semantic"),
@@ -151,7 +151,7 @@ TABLE = [
 
 
 def written(reading: QueryReading, query: str) -> str:
-    if reading.route:
+    if reading.route or reading.request:
         return "route"
     wanted = "" if reading.wanted == query else f"({reading.wanted})"
     line = f":{reading.line}" if reading.line is not None else ""

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from winnow.search.code.routes import declares, routes_of, routes_to
+from winnow.search.code.routes import Request, declares, request_in, request_to
+from winnow.search.code.routes import routes_of as routes_of_request
 
 REQUESTS = [
     "POST /api/chats/5",
@@ -44,6 +45,18 @@ OTHERS = [
     'cache.get("5")',
     "See POST /api/chats/5 for more.",
 ]
+
+
+def routes_of(text: str) -> list[str]:
+    return _routes(request_in(text))
+
+
+def routes_to(text: str) -> list[str]:
+    return _routes(request_to(text))
+
+
+def _routes(request: Request | None) -> list[str]:
+    return routes_of_request(request) if request else []
 
 
 @pytest.mark.parametrize("request_line", REQUESTS)
@@ -115,6 +128,8 @@ def test_the_path_may_be_on_the_line_behind(before: str, line: str) -> None:
         ("", 'api.post("/chats/5")'),
         ("", 'Http::post("/chats/5")'),
         ("", 'request(app).post("/chats/5")'),
+        ("", 'const data = await post("/chats/5")'),
+        ("", 'mutationFn: (data) => post("/chats/5", data),'),
         ("await apiClient.post(", '  "/chats/5",'),
         ("events = [", '  "chats/5",'),
         ("", '  "chats/5",'),

@@ -7,7 +7,6 @@ member of `foo`, or text. A search uses the first reading that finds something, 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -21,7 +20,7 @@ from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
 from winnow.search.code.orientation import MAIN, asks_for_start
 from winnow.search.code.relations import Relation, RelationKind, imports_of, relation_of
-from winnow.search.code.routes import routes_of, routes_to
+from winnow.search.code.routes import Request, request_in, request_to, routes_of
 from winnow.search.code.surveys import survey_of
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
@@ -42,7 +41,8 @@ class QueryReading(Struct, frozen=True):
     """A reading of a query: the search, what to search for, and why.
 
     Text that is not ``literal`` is a regular expression: as written, or for lines in which a
-    ``route`` is declared, or only named. ``line`` is the line that a path names, from 1. With a
+    ``route`` is declared, or only named. A file whose path is its route serves the ``request``.
+    ``line`` is the line that a path names, from 1. With a
     ``relation``, the wanted places are not those that define the symbol, but those that use it; if
     it ``is_start``, those where a program starts.
     """
@@ -53,6 +53,7 @@ class QueryReading(Struct, frozen=True):
     literal: bool = True
     line: int | None = None
     route: RouteLines | None = None
+    request: Request | None = None
     relation: Relation | None = None
     is_start: bool = False
 
@@ -171,9 +172,8 @@ def readings(query: str) -> list[QueryReading]:
     text = query.strip()
     if len(text) <= MOST_CHARACTERS and (test := named_test(text)):
         return [*_symbols(test, "it names a test"), *_readings(text)]
-    if routes := routes_of(text):
-        why = "it is an HTTP request"
-        return [*_declared(routes, why), QueryReading("semantic", text, why)]
+    if routes := _declared(request_in(text), why := "it is an HTTP request"):
+        return [*routes, QueryReading("semantic", text, why)]
     if asks_for_start(text):
         why = "it asks where the program starts"
         return [QueryReading("symbol", MAIN, why, is_start=True), *_readings(text)]
@@ -205,12 +205,16 @@ def _related(relation: Relation) -> list[QueryReading]:
     return found
 
 
-def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:
-    """Return the readings of a request: its declarations, then other lines that name its route."""
-    last = len(routes) - 1
+def _declared(request: Request | None, why: str) -> list[QueryReading]:
+    """Return the readings of a request: its declarations, the files whose path is its route, then
+    other lines that name its route."""
+    if request is None or not (routes := routes_of(request)):
+        return []
+    *declared, named = (QueryReading("text", each, why, literal=False) for each in routes)
     return [
-        QueryReading("text", each, why, literal=False, route="named" if at == last else "declared")
-        for at, each in enumerate(routes)
+        *(msgspec.structs.replace(each, route="declared") for each in declared),
+        QueryReading("file", request.path, why, request=request),
+        msgspec.structs.replace(named, route="named"),
     ]
 
 
@@ -289,7 +293,7 @@ def _one_word(text: str) -> list[QueryReading]:
             for path, line in BLOB.findall(text)
         ]
         why = "it is an address"
-        literal, routes = [QueryReading("text", text, why)], _declared(routes_to(text), why)
+        literal, routes = [QueryReading("text", text, why)], _declared(request_to(text), why)
         if files:
             return [*files, *literal]
         # An address of this machine is that of the program itself.
@@ -310,7 +314,7 @@ def _one_word(text: str) -> list[QueryReading]:
     if path := _path(text):
         is_member = bool(_MEMBER.fullmatch(text))
         member = _symbols(text, "it has the form of a member") if is_member else []
-        routes = _declared(routes_to(text), "it may be the path of an HTTP request")
+        routes = _declared(request_to(text), "it may be the path of an HTTP request")
         is_place = "/" in path.wanted or path.line is not None
         sources = [
             QueryReading("file", source, COMPILED)
@@ -318,9 +322,9 @@ def _one_word(text: str) -> list[QueryReading]:
         ]
         as_path = [path, *sources, *member, *routes]
         if text.startswith("/") and not _has_ending(text):
-            # A file of that name is rarely meant if there is such a route. The last two readings
-            # have parameters in place of names, and other lines.
-            likely = max(1, len(routes) - 2)
+            # A file of that name is rarely meant if there is such a route. The last three readings
+            # have parameters in place of names, the paths of files, and other lines.
+            likely = max(1, len(routes) - 3)
             as_path = [*routes[:likely], path, *routes[likely:]]
         return [*as_path, msgspec.structs.replace(as_text, wanted=path.wanted)]
     if _MARKER.fullmatch(text) and not text.islower():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 _METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 _REQUEST = re.compile(
@@ -56,38 +57,47 @@ _MOST_SIGNS = 3
 # A path on a line of its own, and the end of the line before.
 _ALONE = re.compile(rf"\s*{_ARGUMENT}r?{_QUOTE}[^\s\"'`]*{_QUOTE},?\s*$")
 _OPENS = re.compile(r"\w\($")
-# `client.get("/x")`, `axios.post`, `request(app).get`, but not `@api.get` and the `api.GET` of Go.
+# `client.get("/x")`, `axios.post`, `request(app).get`, but not `@api.get` and the `api.GET` of Go;
+# `await post("/x")`, `= post(`, `=> post(`.
 _CALL = re.compile(
+    rf"(?:\bawait|\breturn|=>?)\s{{0,4}}(?i:{_ANY_METHOD})\(|"
     r"(?<![@\w])(?:(?i:\w*client|axios|\w*https?|\w*requests?|\w*session|agent|\w*fetch)|"
     rf"api(?=\.[a-z])|\$)(?:\([^()]*\))?(?:\.|::|->)(?i:{_ANY_METHOD})\b"
 )
 
 
-def routes_of(text: str) -> list[str]:
-    """Return regular expressions for how code may declare the route of a request, the likeliest
-    first, then one for other lines that name it; none if a text is no request."""
+class Request(NamedTuple):
+    """An HTTP request: a regular expression for its method, in lower case, and its path."""
+
+    method: str
+    path: str
+
+
+def request_in(text: str) -> Request | None:
+    """Return the request that a text is; None if it is something else."""
     if _CURL.match(text):
         options = text[:_MOST_CHARACTERS]
         address, option = _ADDRESS.search(options), _OPTION.search(options)
         default = "post" if _DATA.search(options) else "get"
-        return _routes(option[1].lower() if option else default, address[1]) if address else []
+        return Request(option[1].lower() if option else default, address[1]) if address else None
     if len(text) > _MOST_CHARACTERS or "\n" in text:
-        return []
+        return None
     found = _REQUEST.fullmatch(text) or _LOGGED.search(text)
     if found is None:
-        return []
+        return None
     method, path = (group for group in found.groups() if group)
-    return _routes(method.lower(), path)
+    return Request(method.lower(), path)
 
 
-def routes_to(text: str) -> list[str]:
-    """Return the same for an address or a path from the root, with any method."""
+def request_to(text: str) -> Request | None:
+    """Return the request to an address or a path from the root, with any method; None if the text
+    does not begin with one."""
     if len(text) > _MOST_CHARACTERS:
-        return []
+        return None
     if address := _ADDRESS.match(text):
-        return _routes(_ANY_METHOD, address[1])
+        return Request(_ANY_METHOD, address[1])
     path = _PATH.match(text)
-    return _routes(_ANY_METHOD, path[0]) if path else []
+    return Request(_ANY_METHOD, path[0]) if path else None
 
 
 def declares(pattern: str, before: str, line: str) -> bool:
@@ -106,7 +116,10 @@ def is_alone(line: str) -> bool:
     return bool(_ALONE.match(line))
 
 
-def _routes(method: str, path: str) -> list[str]:
+def routes_of(request: Request) -> list[str]:
+    """Return regular expressions for how code may declare the route of a request, the likeliest
+    first, then one for other lines that name it; none for the path of the root."""
+    method, path = request
     parts = path.strip("/").split("/")
     if not parts[0]:
         return []

@@ -19,6 +19,7 @@ from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.declared_routes import find_declarations, find_mentions
 from winnow.search.code.entry_points import find_entry_points
+from winnow.search.code.file_routes import find_serving
 from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import (
     COMPILED,
@@ -180,7 +181,7 @@ def _warning(used: QueryReading, wanted: str) -> str:
 
 def _why_not(reading: QueryReading, found: HitList) -> str:
     """Return why to try another reading; empty if this is the answer."""
-    if reading.search == "file" and not is_meant(found):
+    if reading.search == "file" and reading.request is None and not is_meant(found):
         return "no file has that name"
     if found.hits and reading.why == WORD and all(map(_is_aside, found.hits)):
         return f"only tests, examples, data and code of others define {reading.wanted}"
@@ -197,7 +198,7 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
             nothing = f"{nothing} in the files read so far"
         limits = [*found.completeness.reasons, *found.warnings]
         return f"{nothing} ({'; '.join(limits)})" if limits else nothing
-    if reading.route:
+    if reading.route or reading.request:
         return NO_ROUTE
     return "no text matches" if reading.search == "text" else "nothing was found"
 
@@ -223,9 +224,10 @@ def _reason(query: str, attempts: Sequence[_Attempt]) -> str:
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
     why = attempts[0].reading.why
     reason = why if why.startswith("search_type") else f"{shown!r}: {why}"
+    used = attempts[-1].reading
+    if used.route == "declared" or used.request:  # as another reading of the request
+        return reason
     failed = [attempt.why_not for attempt in attempts[:-1]]
-    if attempts[-1].reading.route == "declared":  # as another reading of the request
-        failed = [why_not for why_not in failed if why_not != NO_ROUTE]
     return "; ".join(dict.fromkeys([reason, *failed]))
 
 
@@ -255,7 +257,9 @@ async def _search(
 ) -> Passages:
     if reading.search == "semantic":
         return await find_passages(workspace, scope, reading.wanted, wanted, progress)
-    if reading.search == "file":
+    if reading.request is not None:
+        found = await find_serving(workspace, scope, reading.request, progress)
+    elif reading.search == "file":
         found = await files_named(workspace, scope, reading.wanted, progress, reading.line)
     elif reading.relation is not None:
         found = await find_related(workspace, scope, reading.relation, progress)
