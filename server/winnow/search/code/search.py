@@ -224,11 +224,14 @@ def _reason(query: str, attempts: Sequence[_Attempt]) -> str:
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
     why = attempts[0].reading.why
     reason = why if why.startswith("search_type") else f"{shown!r}: {why}"
-    used = attempts[-1].reading
-    if used.route == "declared" or used.request:  # as another reading of the request
+    if _finds_route(attempts[-1].reading):  # as another reading of the request
         return reason
     failed = [attempt.why_not for attempt in attempts[:-1]]
     return "; ".join(dict.fromkeys([reason, *failed]))
+
+
+def _finds_route(reading: QueryReading) -> bool:
+    return reading.route == "declared" or reading.request is not None
 
 
 def _fallback(attempts: Sequence[_Attempt]) -> SearchFallback | None:
@@ -236,7 +239,7 @@ def _fallback(attempts: Sequence[_Attempt]) -> SearchFallback | None:
     last = attempts[-1]
     used = _used(last)
     first = attempts[0].reading.search
-    if len(attempts) == 1 or first == used:
+    if len(attempts) == 1 or first == used or _finds_route(last.reading):
         return last.result.fallback
     reasons = [attempt.why_not for attempt in attempts[:-1]]
     if last.result.fallback is not None:
