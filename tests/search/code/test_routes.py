@@ -30,6 +30,8 @@ DECLARATIONS = {
     "Django, by a pattern": 're_path(r"^chats/(\\d+)/$", views.chat)',
     "Spring, with a name": '@RequestMapping(value = "/chats/{id}", method = POST)',
     "Express": "router.post('/chats/:id', chat)",
+    "Express, with types": "router.post<Params, Body>('/chats/:id', chat)",
+    "Rails, with an optional part": "post '/chats/:id(.:format)', to: 'chats#create'",
     "Rails": "post '/api/chats/:id', to: 'chats#create'",
     "Laravel": "Route::post('/chats/{chat}', [ChatController::class, 'store']);",
     "Phoenix": 'post "/chats/:id", ChatController, :create',

@@ -39,7 +39,11 @@ _DECLARING = "(?:route|path|re_path|handle(?:func)?|any|all|match|requestmapping
 # ripgrep takes about eighty times as long for `\b` and `\W`, which know all scripts.
 _START = "(?:^|[^a-z])"
 _ARGUMENT = "(?:(?:value|path|url) ?= ?)?"
-_BEFORE = f"[ (]{{1,3}}{_ARGUMENT}"
+# In TypeScript, the types of a handler may come first: `router.get<Params>("/x"`.
+_BEFORE = rf"(?:<[^()\n]{{1,80}}>)?[ (]{{1,3}}{_ARGUMENT}"
+# Rails has optional parts: `/stories(/page/:page)`.
+_SLASH = r"\(?/"
+_OPTIONAL = "(?:\\([^\\s\"'`]*\\)|\\))?"
 # What only declares routes: the path needs no slash in front.
 _ROUTER = r"router(?:\.|::|->)"
 # ASP.NET's `MapPut("/x"`.
@@ -175,7 +179,7 @@ def _with_parameter(part: str, *beginnings: str) -> str:
 def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
     """Yield regular expressions for a route with this path, or one that ends like this, on one
     line."""
-    path = "/".join(ending)
+    path = _path(ending)
     # `.post("/x"`, `post '/x'`
     yield rf"{_START}{_MAP}{method}{_BEFORE}{_quoted(ending)}"
     # `router.post("x"`
@@ -190,11 +194,15 @@ def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
 
 def _alone(ending: Sequence[str]) -> str:
     """Return a regular expression for a path on a line of its own."""
-    path = "/".join(ending)
+    path = _path(ending)
     return rf"^\s*{_ARGUMENT}r?{_QUOTE}\^?/?{path}/?\$?{_QUOTE},?\s*$"
 
 
 def _quoted(ending: Sequence[str]) -> str:
     # The slash in front may be added elsewhere, but `get("x")` is no route.
     slash = "/" if len(ending) == 1 else "/?"
-    return f"{_QUOTE}{slash}{'/'.join(ending)}/?{_QUOTE}"
+    return f"{_QUOTE}{slash}{_path(ending)}/?{_QUOTE}"
+
+
+def _path(ending: Sequence[str]) -> str:
+    return _SLASH.join(ending) + _OPTIONAL
