@@ -73,7 +73,8 @@ async def test_the_path_of_a_file_is_its_route(
     assert f"{first.path}:{first.best_line or first.line}" == expected
     assert first.why == "its path is the route"
     assert (result.search_type_used, result.fallback) == ("file", None)
-    assert "no such" not in result.reason and "no file" not in result.reason
+    assert "no such" not in result.reason
+    assert "no file" not in result.reason
 
 
 @pytest.mark.parametrize("request_line", ["GET /api/users/5/table", "POST /api/chats/5", "GET /x"])
