@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from winnow.search.code.query_kind import QueryReading, as_pattern, readings
 
 # What is looked for stands in the query itself, unless it stands here in parentheses; `~` is a
-# regular expression, `route` one of those of `routes.py`, and `:N` a line.
+# regular expression, `routes` some of those of `routes.py`, and `:N` a line.
 TABLE = [
     # files
     ("src/foo.py", "file text"),
@@ -38,7 +40,7 @@ TABLE = [
     ("./run.sh", "file text"),
     ("src/", "file text"),
     ("django/db/models", "file text"),
-    ("/api/v1/users", "route route file route route route text"),
+    ("/api/v1/users", "routes file routes text"),
     ("api/v1/users", "file text"),
     ("and/or", "file text"),
     (r"src\foo.py", "file text"),
@@ -106,8 +108,8 @@ TABLE = [
     ("@app.route", "text"),
     ("create-react-app", "text"),
     ("user@example.com", "text"),
-    ("https://example.com/a?b=c", "text route route route"),
-    ("http://localhost:3000/a?b=c", "route route route text"),
+    ("https://example.com/a?b=c", "text routes"),
+    ("http://localhost:3000/a?b=c", "routes text"),
     ("http://localhost:8080", "text"),
     ("404", "text"),
     ('" "', "semantic"),
@@ -152,7 +154,7 @@ TABLE = [
 
 def written(reading: QueryReading, query: str) -> str:
     if reading.route or reading.request:
-        return "route"
+        return "routes"
     wanted = "" if reading.wanted == query else f"({reading.wanted})"
     line = f":{reading.line}" if reading.line is not None else ""
     return f"{'' if reading.literal else '~'}{reading.search}{wanted}{line}"
@@ -160,7 +162,8 @@ def written(reading: QueryReading, query: str) -> str:
 
 @pytest.mark.parametrize(("query", "expected"), TABLE)
 def test_a_query_is_classified_by_its_form(query: str, expected: str) -> None:
-    assert " ".join(written(one, query) for one in readings(query)) == expected
+    found = [kind for kind, _ in itertools.groupby(written(one, query) for one in readings(query))]
+    assert " ".join(found) == expected
     assert [written(one, query) for one in readings(f"  {query}\n")] == [
         written(one, query) for one in readings(query)
     ]

@@ -32,6 +32,9 @@ DECLARATIONS = {
     "Express": "router.post('/chats/:id', chat)",
     "Express, with types": "router.post<Params, Body>('/chats/:id', chat)",
     "Rails, with an optional part": "post '/chats/:id(.:format)', to: 'chats#create'",
+    "Rails, a resource": "resources :chats do",
+    "Laravel, a resource": "Route::apiResource('users.chats', UserChatController::class);",
+    "Phoenix, a resource": 'resources "/chats", ChatController',
     "Rails": "post '/api/chats/:id', to: 'chats#create'",
     "Laravel": "Route::post('/chats/{chat}', [ChatController::class, 'store']);",
     "Phoenix": 'post "/chats/:id", ChatController, :create',
@@ -45,6 +48,8 @@ OTHERS = [
     'r.POST("/api/chats/:id/messages", s.Messages)',
     '@app.post("/api/users/{id}")',
     'cache.get("5")',
+    "resources :chats_of_users",
+    'resource "chats-bucket" "main" {',
     "See POST /api/chats/5 for more.",
 ]
 

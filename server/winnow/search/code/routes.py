@@ -50,6 +50,10 @@ _ROUTER = r"router(?:\.|::|->)"
 _MAP = "(?:map)?"
 # Routers add the first parts of a path elsewhere.
 _MOST_ENDINGS = 6
+# `resources :x`, `Route::apiResource('users.x'`, of Laravel, Phoenix and Rails: all routes of one
+# kind of things; and the last parts of some of them, with the number of parts to leave out.
+_RESOURCE = rf"(?:api)?resources?[ (]{{1,3}}(?::|{_QUOTE}/?)(?:[\w/.{{}}-]{{1,80}}[./])?"
+_ACTIONS = {"create": 1, "edit": 2, "new": 1}
 # What is a value in a path, not the name of a resource: a number, a UUID, `{id}`, `:id`, `~alice`,
 # `user-5`.
 _VALUE = re.compile(
@@ -144,10 +148,24 @@ def routes_of(request: Request) -> list[str]:
     ]
     alone = [[_alone(ending) for ending in tier] for tier in tiers]
     texts = [_quoted(ending) for ending in with_parameters or [as_written]]
-    return [
-        *(_any_of([*each, *lines]) for each, lines in zip(declared, alone, strict=True)),
-        _any_of([*itertools.chain.from_iterable(declared), *texts]),
-    ]
+    found = [_any_of([*each, *lines]) for each, lines in zip(declared, alone, strict=True)]
+    # Rather than with parameters in place of names.
+    last = len(found) - bool(with_parameters)
+    found[last:last] = map(_of_resource, _resources(parts))
+    return [*found, _any_of([*itertools.chain.from_iterable(declared), *texts])]
+
+
+def _resources(parts: Sequence[str]) -> list[str]:
+    """Return regular expressions for the names of the things that a path names: the last ones of
+    those before, the last ones, and those before, if the last name is a value."""
+    left = parts[: -_ACTIONS.get(parts[-1], 0) or None]
+    *above, last = [re.escape(part) for part in left if not _VALUE.fullmatch(part)] or [""]
+    nested = [rf"(?:{'|'.join(above[-2:])})(?:\.|/[^/\s]{{1,80}}/){last}"] if above else []
+    return [name for name in (*nested, last, *above[-1:]) if name]
+
+
+def _of_resource(name: str) -> str:
+    return f"(?i){_START}{_RESOURCE}{name}(?:[^\\w-]|$)"
 
 
 def _any_of(patterns: Sequence[str]) -> str:
