@@ -12,7 +12,6 @@ import logging
 import os
 import signal
 import sys
-import uuid
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +29,7 @@ import winnow
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.frontends import server_process
+from winnow.frontends.incidents import new_incident
 from winnow.search.answer.shorten import measured_as
 from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents, short_list
@@ -250,10 +250,10 @@ class _Session:
         except SearchError:
             raise
         except Exception:
-            incident = uuid.uuid4().hex[:12]
-            logger.exception("Incident %s", incident)
-            message = f"Internal error (incident {incident} in the server's log)"
-            raise MCPError(types.INTERNAL_ERROR, message, {"incident": incident}) from None
+            incident = new_incident()
+            logger.exception("Incident %s", incident.id)
+            data = {"incident": incident.id}
+            raise MCPError(types.INTERNAL_ERROR, incident.message, data) from None
         finally:
             self._keeper.begin_if_indexed()
 

@@ -12,7 +12,6 @@ import enum
 import functools
 import json
 import logging
-import uuid
 from collections.abc import Generator, Sequence
 from typing import Any, get_args, get_origin
 
@@ -31,6 +30,7 @@ from pygls.protocol import (
 )
 
 import winnow
+from winnow.frontends.incidents import new_incident
 from winnow.frontends.lsp.admission import TOKEN_OPTION
 from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal, id_of
 from winnow.frontends.lsp.documents import OpenDocuments
@@ -321,14 +321,10 @@ class WinnowProtocol(LanguageServerProtocol):
 
 def without_traceback(error: types.ResponseError) -> types.ResponseError:
     """Log an internal error and return what the client gets: an incident id to find it there."""
-    incident = uuid.uuid4().hex[:12]
+    incident = new_incident()
     trace = error.data.get("traceback", []) if isinstance(error.data, dict) else []
-    logger.error("Incident %s: %s\n%s", incident, error.message, "".join(trace))
-    return types.ResponseError(
-        code=INTERNAL_ERROR,
-        message=f"Internal error (incident {incident} in the server's log)",
-        data={"incident": incident},
-    )
+    logger.error("Incident %s: %s\n%s", incident.id, error.message, "".join(trace))
+    return types.ResponseError(INTERNAL_ERROR, incident.message, {"incident": incident.id})
 
 
 def _uri(params: Any) -> Any:
