@@ -23,7 +23,7 @@ def new_incident() -> Incident:
     message = f"Internal error (incident {number} in the server's log)"
     if _package() != _at_start:
         message += (
-            ": Winnow was updated or removed after this server started, so restart the server"
+            ": Winnow was updated or removed after this server started; restart the server"
         )
     return Incident(number, message)
 
