@@ -22,9 +22,7 @@ def new_incident() -> Incident:
     number = uuid.uuid4().hex[:12]
     message = f"Internal error (incident {number} in the server's log)"
     if _package() != _at_start:
-        message += (
-            ": Winnow was updated or removed after this server started; restart the server"
-        )
+        message += ": Winnow was updated or removed after this server started; restart the server"
     return Incident(number, message)
 
 

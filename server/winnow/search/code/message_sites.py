@@ -30,19 +30,25 @@ from winnow.search.code.message_files import (
 )
 from winnow.search.code.messages import (
     END,
+    MESSAGE_CHARACTERS,
     MatchedText,
     Site,
     longest_part,
     quoted_terms,
     search_terms,
     sites_in,
+    with_placeholder,
 )
+from winnow.search.code.ranked_text import files_with
 from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 MOST_MESSAGES = 3
+# Lines of a report that a program may have printed, and the least number of words of one in a code
+# block.
+MOST_PRINTED, PRINTED_WORDS = 6, 2
 MOST_SITES = 5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
@@ -78,6 +84,10 @@ _FILLED = re.compile(
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
+# What people write before a colon: "Saved views: sorting is not remembered".
+_TOPIC = re.compile(r"[^:]{1,80}: ")
+# A line of code, or a command at a prompt.
+_CODE = re.compile(r"(?:[$>#%] |>>>|[^\w\[(\"'<]).*|.*[{};=,(]\s*$|.*\w\(.*")
 # "Is the file open?", but also "can call this only once" and "no such name; did you mean …?"
 _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 
@@ -86,12 +96,13 @@ class _Message(Struct, frozen=True, dict=True):
     """A message of a query, and the least share of it that the source must have, unless a string
     of the source makes it or a part of it. If it ``is_certain`` that it is a message, it is worth a
     search of all files. If it ``is_label``, a string that is no test's must have nearly all of
-    it."""
+    it. Its ``topic`` is the number of characters in front that need not be a part of it."""
 
     error: ErrorMessage
     least: float = 0.0
     is_certain: bool = False
     is_label: bool = False
+    topic: int = 0
 
     @functools.cached_property
     def wholes(self) -> Sequence[str]:
@@ -116,23 +127,66 @@ async def find_sites(
     messages = list(_messages(parts))
     if not messages:
         return []
+    texts = CurrentTexts(scope, workspace.buffers)
+    width = workspace.config.limits.line_characters
+
+    def best_sites(
+        message: _Message, files: Mapping[str, Set[str]], terms: Sequence[str]
+    ) -> list[Site]:
+        return _best_sites(message, matched_texts(texts, files, terms, _weight, width))
+
     async with workspace.search_slots:
         files = await _files(workspace, scope, messages, progress)
-        texts = CurrentTexts(scope, workspace.buffers)
-        width = workspace.config.limits.line_characters
+        of_messages = await asyncio.to_thread(
+            lambda: [best_sites(message, files, message.terms) for message in messages]
+        )
+    found: list[Sequence[Site]] = []
+    for message, sites in zip(messages, of_messages, strict=True):
+        further: Sequence[Site] = ()
+        if not any(site.makes and not _repeats(site.path) for site in sites):
+            strings = await _with_placeholder(workspace, scope, texts, message, progress)
+            terms = list(dict.fromkeys(itertools.chain.from_iterable(strings.values())))
+            further = await asyncio.to_thread(best_sites, message, strings, terms)
+        found.append(await _with_code(workspace, scope, texts, message, [*further, *sites]))
+    if sum(map(bool, found)) == 1:
+        return list(itertools.chain.from_iterable(found))
+    # Code that has one of the messages precedes what only resembles or repeats another one.
+    return sorted(itertools.chain.from_iterable(found), key=_is_likely, reverse=True)
 
-        def best_sites() -> list[list[Site]]:
-            return [
-                _best_sites(message, matched_texts(texts, files, message.terms, _weight, width))
-                for message in messages
-            ]
 
-        of_messages = await asyncio.to_thread(best_sites)
-        return [
-            site
-            for message, sites in zip(messages, of_messages, strict=True)
-            for site in await _with_code(workspace, scope, texts, message, sites)
-        ]
+async def _with_placeholder(
+    workspace: EngineWorkspace,
+    scope: Scope,
+    texts: CurrentTexts,
+    message: _Message,
+    progress: Progress,
+) -> Mapping[str, Set[str]]:
+    """Return the texts in files that may make a short message with a value for one of its words,
+    by path."""
+    pattern = with_placeholder(message.error.text)
+    if not pattern:
+        return {}
+    found = await files_with(workspace, scope, pattern, progress, literal=False)
+
+    def strings() -> dict[str, set[str]]:
+        return {
+            hit.path: {
+                text[0]
+                for number, line in enumerate(texts.lines(hit.path) or (), 1)
+                if number in hit.marks and (text := re.search(pattern, line))
+            }
+            for hit in found.hits[:PROBABLE_FILES]
+        }
+
+    return await asyncio.to_thread(strings)
+
+
+def _is_likely(site: Site) -> bool:
+    return site.score >= PROBABLE_SHARE and not _repeats(site.path)
+
+
+def _reports(site: Site) -> bool:
+    return (site.raises or site.logs) and not _repeats(site.path)
 
 
 async def _with_code(
@@ -205,7 +259,13 @@ async def _files_of_label(
 def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     """Return the best places that make a message."""
     error = message.error
-    sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
+    sites = [
+        site
+        for text in texts
+        for site in sites_in(text, error.text, error.kind)
+        if not (site.is_comment and "test" in repeating_kinds(site.path))
+        and not (site.makes == "part" and site.same <= message.topic and not _reports(site))
+    ]
     repeating = {path for path in {site.path for site in sites} if _repeats(path)}
     if message.is_label:
         sites = [
@@ -231,22 +291,55 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
 
 def _messages(parts: QueryParts) -> Iterator[_Message]:
     """Yield the messages of a query."""
-    for error in parts.errors[:MOST_MESSAGES]:
-        yield _Message(error)
-    if parts.errors:
-        return
-    for text in _logged(parts):
-        yield _Message(ErrorMessage(text), PROBABLE_SHARE)
-    for text in (_LABEL.sub("", parts.written_title), *parts.quotes[:MOST_MESSAGES]):
-        if _ASKS.match(text):
-            continue
-        fails, is_filled = _FAILURE.search(text), bool(_FILLED.search(text))
-        if fails and not _MAY_ASK.match(text):
-            yield _Message(ErrorMessage(text), PROBABLE_SHARE, is_certain=is_filled)
-        elif fails or is_filled or _is_sentence(text):
-            yield _Message(ErrorMessage(text), math.inf)
-        elif len(text.split()) in LABEL_WORDS:
-            yield _Message(ErrorMessage(text), is_label=True)
+    errors = parts.errors[:MOST_MESSAGES]
+    yield from map(_Message, errors)
+    if not errors:
+        yield from (_Message(ErrorMessage(text), PROBABLE_SHARE) for text in _logged(parts))
+    # Reports quote labels to tell what somebody did.
+    may_be_label = not (errors or parts.prose or parts.code)
+    texts = dict.fromkeys([_LABEL.sub("", parts.written_title), *parts.quotes[:MOST_MESSAGES]])
+    found = [_message(text, may_be_label=may_be_label) for text in texts]
+    printed = (text for text in _printed(parts) if text not in texts)
+    found += [_message(text, is_printed=True) for text in itertools.islice(printed, MOST_PRINTED)]
+    for message in found:
+        if message and not any(error.text in message.error.text for error in errors):
+            yield message
+
+
+def _message(text: str, *, is_printed: bool = False, may_be_label: bool = False) -> _Message | None:
+    """Return the message that a text may be; None if it is none. A program probably printed it if
+    it ``is_printed``."""
+    if _ASKS.match(text):
+        return None
+    error = ErrorMessage(text)
+    fails, is_filled = _FAILURE.search(text), bool(_FILLED.search(text))
+    head = _TOPIC.match(text)
+    topic = head.end() if head and not _FAILURE.search(head[0]) else 0
+    if fails and not _MAY_ASK.match(text):
+        return _Message(error, PROBABLE_SHARE, is_certain=is_filled, topic=topic)
+    if fails or is_filled or is_printed or _is_sentence(text):
+        return _Message(error, math.inf, topic=topic)
+    is_label = may_be_label and len(text.split()) in LABEL_WORDS
+    return _Message(error, is_label=True) if is_label else None
+
+
+def _printed(parts: QueryParts) -> Iterator[str]:
+    """Yield lines of a report that a program may have printed: in quotes and code blocks, and
+    paragraphs of one line that are probably messages."""
+    for paragraph in parts.prose:
+        lines = paragraph.splitlines()
+        quoted = [line.lstrip("> ") for line in lines if line.startswith(">")]
+        if not quoted and len(lines) == 1 and _may_be_message(lines[0]):
+            quoted = lines
+        yield from quoted
+    for line in itertools.chain.from_iterable(block.splitlines() for block in parts.code):
+        text = line.strip()
+        if len(text.split()) >= PRINTED_WORDS and not _CODE.fullmatch(text):
+            yield text
+
+
+def _may_be_message(text: str) -> bool:
+    return len(text) <= MESSAGE_CHARACTERS and bool(_FAILURE.search(text) or _FILLED.search(text))
 
 
 def _is_sentence(text: str) -> bool:
@@ -279,7 +372,8 @@ def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
         why = "repeats this message"
     else:
         verb = "logs" if site.logs else "raises" if site.raises else "has"
-        why = f"{verb} this message"
+        is_this = site.makes or site.score >= PROBABLE_SHARE
+        why = f"{verb} {'this' if is_this else 'a similar'} message"
     marks = dict.fromkeys(range(site.first, site.last + 1), MARK)
     symbol = function.qualified_name if function is not None else None
     return Hit(site.path, "passage", 0.0, why, site.first, site.last, symbol, marks=marks)

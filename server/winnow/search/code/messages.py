@@ -32,6 +32,8 @@ TELLING = 4
 STATEMENT_LINES, GAP_LINES = 12, 4
 # How far up the statement begins that raises the error.
 BEFORE = 3
+# The words of a message in which each may be a value, and of its text on either side of that.
+WORDS_WITH_VALUE, WORDS_BESIDE = range(3, 11), 2
 # The share of the message's letters that the source must have, and their least number.
 LEAST_SHARE, LEAST_LETTERS = 0.25, 8
 # Fewer letters are enough for words in front of a name.
@@ -59,6 +61,8 @@ END = " .:!…"
 _CAMEL_CASE = re.compile(r"\b[A-Z]?[a-z\d]{1,40}[A-Z]\w")
 # What is around a message: `*** … ***`, and in front of an answer of Redis.
 _FRAME = " *#=-+"
+_IN_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
+_ROUND_BRACKETS = re.compile(r"\([^()]*\)")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _DOUBLE, _SINGLE, _BACK = (rf"{quote}(?:[^{quote}\\]|\\.)*{quote}" for quote in "\"'`")
 _CLOSED_LITERAL = re.compile(f"{_DOUBLE}|{_SINGLE}|{_BACK}")
@@ -66,11 +70,13 @@ _CLOSED_LITERAL = re.compile(f"{_DOUBLE}|{_SINGLE}|{_BACK}")
 _LITERAL = re.compile(f"{_DOUBLE}?|{_SINGLE}|{_BACK}?")
 _PLACEHOLDER = re.compile(
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\d\$)?"
-    r"[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
+    r"[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z@]|%L?\d{1,2}|"
     r"[#$]\{[^{}]*\}?|\{{1,2}[^{}]*\}+|\\\([^()]*\)|\$\w+|"
     # In C, a macro may have the rest: "%" PRIu64.
     r"%[-+ #0]{0,3}\d{0,4}$"
 )
+# A word with a placeholder.
+_WITH_PLACEHOLDER = r"[^ \t]{0,8}[%{$#(][^ \t]{0,40}"
 # Between two strings that become one: nothing or an operator, and perhaps a prefix (`f"…"`).
 _OPERATOR = r"(?:\+|\.\.?|<<|<>|&)"
 _ADJACENT = re.compile(rf"\s*(?:{_OPERATOR}\s*)?\\?\s*[a-zA-Z@$]{{0,2}}")
@@ -133,7 +139,7 @@ class Site(Struct, frozen=True):
     string there makes with values for its placeholders: the whole message, or a part of it between
     colons or a sentence. ``same`` is the number of characters that the string has in common with
     the message. ``key`` is that of the message in a catalog, if the lines have it; they only name
-    it if the message ``is_shown`` there."""
+    it if the message ``is_shown`` there. A comment may only mention a message."""
 
     path: str
     first: int
@@ -145,11 +151,12 @@ class Site(Struct, frozen=True):
     same: int = 0
     key: str = ""
     is_shown: bool = False
+    is_comment: bool = False
 
 
 def search_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
-    message = message.strip(_FRAME)
+    message = _unframed(message)
     runs = _runs(message)
     terms = _terms(runs, SHORT)
     if len(terms) < FEW_TERMS:
@@ -162,6 +169,29 @@ def search_terms(message: str) -> list[str]:
         found += [term for term in _terms([message[:MESSAGE_CHARACTERS]], 1) if term not in terms]
         found += _before_name(message)
     return found[:MOST_TERMS]
+
+
+def _unframed(message: str) -> str:
+    """Return a message without what is around all of it: tmux prints `[server exited]`."""
+    message = message.strip(_FRAME)
+    framed = _IN_BRACKETS.fullmatch(message)
+    return framed[1] if framed else message
+
+
+def with_placeholder(message: str) -> str:
+    """Return a regular expression for texts of a short message with a placeholder in place of a
+    word: "Group X not found" is `Group %1 not found`, and many files have "not found". Empty if the
+    message has too few or too many words."""
+    words = _unframed(message).rstrip(END).split()
+    if len(words) not in WORDS_WITH_VALUE:
+        return ""
+    texts = []
+    for at in range(len(words)):
+        before, after = words[max(0, at - WORDS_BESIDE) : at], words[at + 1 :][:WORDS_BESIDE]
+        if _letters("".join([*before, *after])) >= LEAST_LETTERS:
+            beside = [*map(re.escape, before)], [*map(re.escape, after)]
+            texts.append(" ".join([*beside[0], _WITH_PLACEHOLDER, *beside[1]]))
+    return f"(?i)(?:{'|'.join(texts)})" if texts else ""
 
 
 def longest_part(message: str) -> str:
@@ -229,7 +259,7 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type. A
     short message must be near it."""
     # A person who types a message seldom types its capitals.
-    message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold()
+    message = _unframed(" ".join(message[:MESSAGE_CHARACTERS].split()).casefold())
     letters = _static_letters(message) or 1
     printed = _Printed(message)
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
@@ -263,7 +293,8 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
                 continue
             score *= OTHER_TYPE
         raises = raises and not is_comment
-        sites.append(Site(text.path, number, last, score, raises, makes, logs, same))
+        found = (text.path, number, last, score, raises, makes, logs, same)
+        sites.append(Site(*found, is_comment=is_comment))
     seen: set[int] = set()
     for site in sorted(sites, key=lambda site: (-site.score, -site.same, site.first)):
         lines = range(site.first, site.last + 1)
@@ -321,12 +352,20 @@ class _Printed:
             if (most := _most_letters(pieces))
             for start in self.starts
             if (end := self._end(pieces, start)) is not None
-            and _static_letters(self.text[start:end]) <= most
+            and self._static_letters(start, end, pieces) <= most
         }
         whole = found.get((0, len(self.text)))
         if whole is not None:
             return "whole", whole
         return ("part", max(found.values())) if found else ("", 0)
+
+    def _static_letters(self, start: int, end: int, pieces: Sequence[str]) -> int:
+        """Return the number of letters of a part that are not in values, given the texts of a
+        string: in `(%s)` is the reason, which is as long as it likes."""
+        text = self.text[start:end]
+        if any(piece.endswith("(") for piece in pieces):
+            text = _ROUND_BRACKETS.sub("()", text)
+        return _static_letters(text)
 
     def _end(self, pieces: Sequence[str], start: int) -> int | None:
         """Return where the part of the message ends that consists of some texts with values
