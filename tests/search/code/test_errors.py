@@ -433,27 +433,83 @@ async def test_semantic_search_finds_errors_too(workspace: EngineWorkspace) -> N
     assert scores == sorted(scores, reverse=True)
 
 
+REFUSED = "Payment of 12 was refused by the bank"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        f"I cannot pay\n\n> {REFUSED}\n\nVersion 3",
+        f"I cannot pay\n\n```\n{REFUSED}\n```\n",
+        f"I cannot pay\n\nIt says\n\n    {REFUSED}\n\nwhen I try.",
+        f"I cannot pay\n\n$ shop pay 12\n{REFUSED}\n\nVersion 3",
+        f"Shop: the total is wrong\n\nI typed the number of my card.\n\nshop: {REFUSED}\n",
+        f"{REFUSED}\nError: no such file",
+    ],
+)
+async def test_a_message_in_a_report_is_found(workspace: EngineWorkspace, report: str) -> None:
+    found = rows((await search(workspace, report)).results)
+    assert found[0] == ("web/pay.ts", 3, 4, "raises this message")
+
+
+async def test_a_label_in_a_report_is_no_message(workspace: EngineWorkspace) -> None:
+    report = 'Wrong order\n\nI clicked on "Forgot your password", and nothing happened.'
+    result = await search(workspace, report)
+    assert not any("this" in (hit.why or "") for hit in result.results)
+
+
+@with_index
+async def test_the_topic_of_a_title_is_no_message(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "Forgot your password: the page is not found")
+    assert not any("this" in (hit.why or "") for hit in result.results)
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+async def test_a_word_of_a_message_of_common_words_may_be_a_value(
+    make_workspace: MakeWorkspace, tmp_path: Path, has_index: bool
+) -> None:
+    files = {f"a{number}.cpp": "// the pot was not found\n" for number in range(120)}
+    files |= {"shelf.cpp": 'err << QObject::tr("Shelf %1 not found.").arg(name);\n'}
+    workspace = make_workspace(write_files(tmp_path, files))
+    if has_index:
+        await workspace.index.build()
+    found = rows((await search(workspace, "Shelf Left not found.")).results)
+    assert found[0] == ("shelf.cpp", 1, 1, "has this message")
+
+
+async def test_a_comment_of_a_test_is_no_place_of_a_message(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "tests/test_pots.py": "# 'Pot' object has no attribute 'lid' here\n",
+        "pots.py": "class Pot:\n    pass\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    result = await search(workspace, "AttributeError: 'Pot' object has no attribute 'lid'")
+    assert not any("message" in (hit.why or "") for hit in result.results)
+
+
 @with_index
 @pytest.mark.parametrize("query", ["Forgot your password", "forgot your PASSWORD"])
 async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, query: str) -> None:
     found = rows((await search(workspace, query)).results)
-    assert found[0] == ("web/login.ts", 3, 3, "has this message")
+    assert found[0] == ("web/login.ts", 3, 3, "has this text")
     assert not any(row[0] == "web/login.test.ts" and "message" in (row[3] or "") for row in found)
 
 
 @with_index
 @pytest.mark.parametrize(
-    ("query", "line"),
+    ("query", "line", "why"),
     [
-        ("Login: forgot your password", 3),
-        ("The link to https://example.org/reset is gone. Ask for another", 5),
+        ("Login: forgot your password", 3, "has this text"),
+        ("The link to https://example.org/reset is gone. Ask for another", 5, "has this message"),
     ],
 )
 async def test_a_label_may_have_more_around_it_and_an_address_in_it(
-    workspace: EngineWorkspace, query: str, line: int
+    workspace: EngineWorkspace, query: str, line: int, why: str
 ) -> None:
     found = rows((await search(workspace, query)).results)
-    assert found[0] == ("web/login.ts", line, line, "has this message")
+    assert found[0] == ("web/login.ts", line, line, why)
 
 
 @with_index
@@ -659,6 +715,10 @@ def test_a_comment_is_worse_than_the_code() -> None:
         ('"is not set"', "Forbidden (Cookie is not set.): /login", ""),
         ('"%s is not set"', "the page about what is done if a cookie is not set", ""),
         ('"%s: %s"', "Forbidden: /login", ""),
+        ('tr("Shelf %1 of %L2 is full")', "Shelf Left of 7 is full", "whole"),
+        ('"Shelf %@ is full"', "Shelf Left is full", "whole"),
+        ('"pouring into %s (%s)"', "pouring into pot (no such pot is on any shelf here)", "whole"),
+        ('"pouring ended early"', "[pouring ended early]", "whole"),
     ],
 )
 def test_a_string_makes_a_message_or_a_part_of_it(line: str, message: str, expected: str) -> None:

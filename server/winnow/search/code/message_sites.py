@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
+import msgspec
 from msgspec import Struct
 
 from winnow.ranking.query.errors import ErrorMessage
@@ -269,7 +270,7 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     repeating = {path for path in {site.path for site in sites} if _repeats(path)}
     if message.is_label:
         sites = [
-            site
+            msgspec.structs.replace(site, is_label=True)
             for site in sites
             if site.makes
             and (site.path not in repeating or is_catalog(site.path))
@@ -373,7 +374,8 @@ def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
     else:
         verb = "logs" if site.logs else "raises" if site.raises else "has"
         is_this = site.makes or site.score >= PROBABLE_SHARE
-        why = f"{verb} {'this' if is_this else 'a similar'} message"
+        noun = "text" if site.is_label and verb == "has" else "message"
+        why = f"{verb} {'this' if is_this else 'a similar'} {noun}"
     marks = dict.fromkeys(range(site.first, site.last + 1), MARK)
     symbol = function.qualified_name if function is not None else None
     return Hit(site.path, "passage", 0.0, why, site.first, site.last, symbol, marks=marks)

@@ -69,8 +69,10 @@ _CLOSED_LITERAL = re.compile(f"{_DOUBLE}|{_SINGLE}|{_BACK}")
 # The end may be on another line; a single quote without one is an apostrophe.
 _LITERAL = re.compile(f"{_DOUBLE}?|{_SINGLE}|{_BACK}?")
 _PLACEHOLDER = re.compile(
+    # Qt's `%1`.
+    r"%L?\d{1,2}(?![\w$]|\.\d)|"
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\d\$)?"
-    r"[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z@]|%L?\d{1,2}|"
+    r"[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z@]|"
     r"[#$]\{[^{}]*\}?|\{{1,2}[^{}]*\}+|\\\([^()]*\)|\$\w+|"
     # In C, a macro may have the rest: "%" PRIu64.
     r"%[-+ #0]{0,3}\d{0,4}$"
@@ -139,7 +141,8 @@ class Site(Struct, frozen=True):
     string there makes with values for its placeholders: the whole message, or a part of it between
     colons or a sentence. ``same`` is the number of characters that the string has in common with
     the message. ``key`` is that of the message in a catalog, if the lines have it; they only name
-    it if the message ``is_shown`` there. A comment may only mention a message."""
+    it if the message ``is_shown`` there. A comment may only mention a message, and a label is a
+    text of the user interface, not a message."""
 
     path: str
     first: int
@@ -152,6 +155,7 @@ class Site(Struct, frozen=True):
     key: str = ""
     is_shown: bool = False
     is_comment: bool = False
+    is_label: bool = False
 
 
 def search_terms(message: str) -> list[str]:
