@@ -128,6 +128,29 @@ async def test_the_path_of_a_compiled_file_leads_to_its_source(
     ]
 
 
+@pytest.mark.parametrize(
+    ("query", "kind", "expected"),
+    [
+        ("status-page-router", "file", "server/status-page-router.js"),
+        ("2026-02-17-2142", "file", "db/2026-02-17-2142-add-tea.js"),
+        ("status-page", "text", "server/main.js"),
+        ("pot-of-tea", "text", None),
+    ],
+)
+async def test_a_word_with_hyphens_may_be_a_file(
+    make_workspace: MakeWorkspace, tmp_path: Path, query: str, kind: str, expected: str | None
+) -> None:
+    files = {
+        "server/status-page-router.js": "export default 1\n",
+        "server/main.js": "import router from './status-page-router'\n",
+        "db/2026-02-17-2142-add-tea.js": "export const up = 1\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files), config=NO_INDEX)
+    result = await search(workspace, query)
+    assert result.search_type_used == kind
+    assert [hit.path for hit in result.results[:1]] == ([expected] if expected else [])
+
+
 async def test_a_request_without_a_route_leads_to_its_calls(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -106,7 +106,7 @@ TABLE = [
     ("func (db *DB) Compact", "symbol(DB.Compact) text semantic"),
     ("arr[0]", "text"),
     ("@app.route", "text"),
-    ("create-react-app", "text"),
+    ("create-react-app", "file text"),
     ("user@example.com", "text"),
     ("https://example.com/a?b=c", "text routes"),
     ("http://localhost:3000/a?b=c", "routes text"),

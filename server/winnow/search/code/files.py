@@ -79,6 +79,11 @@ def is_meant(found: HitList) -> bool:
     return _is_likely(found.hits)
 
 
+def has_name(found: HitList) -> bool:
+    """Return True if the best match has all of the name, but perhaps no extension."""
+    return bool(found.hits) and found.hits[0].score >= END_OF_PATH
+
+
 def _is_likely(hits: Sequence[Hit]) -> bool:
     return bool(hits) and hits[0].score >= LIKELY
 

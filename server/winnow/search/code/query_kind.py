@@ -31,6 +31,7 @@ MOST_CHARACTERS = 300
 
 LAST_PART = "it is the last part of a name"
 WORD = "it is a word"
+HYPHENATED = "it may be the name of a file"
 COMPILED = "it may be compiled from this file"
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
@@ -58,6 +59,7 @@ class QueryReading(Struct, frozen=True):
     is_start: bool = False
 
 
+_HYPHENATED = re.compile(r"\w+(?:-\w+)+")
 # File extensions without code, besides those of languages.
 _OTHER_FILES = frozenset(
     """
@@ -340,6 +342,8 @@ def _one_word(text: str) -> list[QueryReading]:
         # Ruby's methods may end with `!`, and Rust's macros are called with it.
         macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
         return _with_last(text, [*_symbols(text, why), *macro, as_text])
+    if _HYPHENATED.fullmatch(text):
+        return [QueryReading("file", text, HYPHENATED), as_text]
     as_text = msgspec.structs.replace(as_text, why="it has signs that no name and no path has")
     # No text may contain `config("app.zone")`, but a passage may be about these words.
     plain = [word for word in words(text) if _PLAIN_WORD.fullmatch(word)]

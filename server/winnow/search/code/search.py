@@ -20,9 +20,10 @@ from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.declared_routes import find_declarations, find_mentions
 from winnow.search.code.entry_points import find_entry_points
 from winnow.search.code.file_routes import find_serving
-from winnow.search.code.files import files_named, is_meant
+from winnow.search.code.files import files_named, has_name, is_meant
 from winnow.search.code.query_kind import (
     COMPILED,
+    HYPHENATED,
     LAST_PART,
     WORD,
     QueryReading,
@@ -94,6 +95,11 @@ async def search_code(
         if reading.why == WORD and result.found.hits:
             # Text search would begin with the same tests and data.
             left = [QueryReading("semantic", reading.wanted, WORD)]
+    if search_type is None and not result.found.hits and len(query.split()) == 1:
+        part = QueryReading("file", query.strip(), "it may be a part of the name of a file")
+        result = await _search(workspace, scope, part, None, wanted, progress)
+        if is_meant(result.found):
+            attempts.append(_Attempt(part, result))
     last = attempts[-1]
     found = last.result.found
     if found.hits and (warning := _warning(last.reading, attempts[0].reading.wanted)):
@@ -181,8 +187,10 @@ def _warning(used: QueryReading, wanted: str) -> str:
 
 def _why_not(reading: QueryReading, found: HitList) -> str:
     """Return why to try another reading; empty if this is the answer."""
-    if reading.search == "file" and reading.request is None and not is_meant(found):
-        return "no file has that name"
+    if reading.search == "file" and reading.request is None:
+        if reading.why == HYPHENATED:
+            return "" if has_name(found) else "no file has exactly that name"
+        return "" if is_meant(found) else "no file has that name"
     if found.hits and reading.why == WORD and all(map(_is_aside, found.hits)):
         return f"only tests, examples, data and code of others define {reading.wanted}"
     if found.hits:
