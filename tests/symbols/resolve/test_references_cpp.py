@@ -188,3 +188,33 @@ def test_destructors_initializers_and_qualifiers_have_their_own_roles(tmp_path: 
             ),
         },
     )
+
+
+def test_names_in_macros_of_classes_are_uses(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "w.hpp": (
+                "class Window : public QObject {  // ref: Window definition\n"
+                "  Q_OBJECT\n"
+                "  Q_PROPERTY(int sides READ side NOTIFY moved)  // ref: side read ;; moved read\n"
+                " public:\n"
+                "  Window();  // ref: Window definition\n"
+                "  int side() const;  // ref: side definition\n"
+                " signals:\n"
+                "  void moved();  // ref: moved definition\n"
+                " public slots:\n"
+                "  void move(int side);  // ref: move definition\n"
+                "};\n"
+            ),
+            "w.cpp": (
+                '#include "w.hpp"\n'
+                "void Window::move(int side) {  // ref: Window type ;; move definition\n"
+                "  if (side) emit moved();  // ref: moved call\n"
+                "  Q_EMIT this->moved();  // ref: moved call\n"
+                "  other->connect(this, SIGNAL(moved()),  // ref: moved call likely\n"
+                "      SLOT(move(int)));  // ref: move call likely\n"
+                "}\n"
+            ),
+        },
+    )

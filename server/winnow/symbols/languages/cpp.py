@@ -5,7 +5,7 @@ from __future__ import annotations
 from winnow.symbols.language import STATEMENTS, Language
 from winnow.symbols.languages.c import CONSTANT, ENUMERATOR, KEYWORDS, MACROS, unnamed_records
 from winnow.symbols.scopes import cpp as scoping
-from winnow.symbols.scopes.c import clean
+from winnow.symbols.scopes.macros import clean
 
 
 def _qualified(name: str, depth: int = 3) -> str:

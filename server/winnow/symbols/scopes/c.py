@@ -93,7 +93,7 @@ _TOKEN = re.compile(
     rb"|##?\s*\w+|([A-Za-z_]\w*)(?!\w*\s*##)",
     re.DOTALL,
 )
-_KEYWORDS = frozenset(
+KEYWORDS = frozenset(
     b"if else do while for return switch case default break continue goto sizeof typeof struct"
     b" union enum const volatile static inline extern register void char short int long float"
     b" double signed unsigned typedef __VA_ARGS__ __typeof__ __attribute__ auto class namespace"
@@ -127,8 +127,9 @@ _DECLARED = (
     rb"\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void|int|char|bool|unsigned"
     rb"|signed|struct|union|enum|double|float|long|short|explicit|virtual|template|class|friend"
     rb"|typedef|namespace|using)\b|\s+~"
-    # `PUBLIC type name;`
-    rb"|[ \t]+(?!const\b|volatile\b|restrict\b)[A-Za-z_]\w*(?:[ \t]*[*&]+[ \t]*|[ \t]+)"
+    # `PUBLIC type name;`, `PUBLIC std::list<type> name();`
+    rb"|[ \t]+(?!const\b|volatile\b|restrict\b)[A-Za-z_](?:\w|::)*(?:<[^;(){}\n]*>)?"
+    rb"(?:[ \t]*[*&]+[ \t]*|[ \t]+)"
     rb"[A-Za-z_]\w*[ \t]*[;(=\[]"
 )
 _DECLARES = re.compile(_DECLARED)
@@ -252,7 +253,7 @@ def _read_macro(extraction: Extraction, start: int, end: int) -> None:
         if word is None:
             continue
         at = token.start(1)
-        if word in _KEYWORDS:
+        if word in KEYWORDS:
             keyword, behind = word, token.end(1)
             continue
         extraction.tokens.append((at, token.end(1)))

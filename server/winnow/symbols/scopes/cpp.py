@@ -9,7 +9,7 @@ import msgspec
 
 from winnow.symbols.file_symbols import DEFINES, QUALIFIES, WRITTEN, Import
 from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.scopes import c
+from winnow.symbols.scopes import c, macros
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -79,6 +79,7 @@ def prepare(extraction: Extraction) -> None:
         for node in extraction.captured.get(capture, ()):
             extraction.flags[node.start_byte] |= flag
     c.read(extraction)
+    macros.read(extraction)
     extraction.each("using", _using)
     for node in extraction.captured.get("namespace.alias", ()):
         name = node.child_by_field_name("name")
