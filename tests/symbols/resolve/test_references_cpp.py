@@ -218,3 +218,72 @@ def test_names_in_macros_of_classes_are_uses(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_members_are_found_through_templates_of_other_libraries(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "db.hpp": (
+                "class Group;\n"
+                "class Database {  // ref: Database definition\n"
+                " public:\n"
+                "  void open();  // ref: Database.open definition\n"
+                "  Group* root();  // ref: root definition\n"
+                "  QList<Group*> groups();\n"
+                "  static QSharedPointer<Database> make();  // ref: Database type\n"
+                "};\n"
+                "class Group { public: void open();  // ref: Group.open definition\n};\n"
+                "template <class T> class Own { public: T* operator->(); int size(); };\n"
+            ),
+            "use.cpp": (
+                '#include "db.hpp"\n'
+                "struct User {\n"
+                "  QSharedPointer<Database> m_db;  // ref: Database type\n"
+                "  QList<QPointer<Database>> all;  // ref: Database type\n"
+                "  Own<Database> own;  // ref: Database type\n"
+                "  void use(absl::Foreign<QFile>& file, void* data);\n"
+                "};\n"
+                "void User::use(absl::Foreign<QFile>& file, void* data) {\n"
+                "  m_db->open();  // ref: Database.open call\n"
+                "  (*m_db).open();  // ref: Database.open call\n"
+                "  this->all[0]->open();  // ref: Database.open call\n"
+                "  m_db.open();\n"
+                "  file->open();\n"
+                "  own->open();\n"
+                "  auto* root = m_db->root();  // ref: root call\n"
+                "  root->open();  // ref: Group.open call\n"
+                "  for (auto* group : m_db->groups()) group->open();  // ref: Group.open call\n"
+                "  auto made = Database::make();  // ref: Database type\n"
+                "  made->open();  // ref: Database.open call\n"
+                "  static_cast<Database*>(data)->open();"
+                "  // ref: Database type ;; Database.open call\n"
+                "  auto other = std::make_shared<Database>();  // ref: Database type\n"
+                "  other->open();  // ref: Database.open call\n"
+                "  auto created = Qt::SharedPointer<Database>::create();  // ref: Database type\n"
+                "  created->open();  // ref: Database.open call\n"
+                "  std::find(all.begin(), all.end(), 1)->open();\n"
+                "}\n"
+            ),
+        },
+    )
+
+
+def test_members_that_their_class_does_not_declare_are_found(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "a.cpp": (
+                "void Missing::hide() { show(); }  // ref: hide definition\n"
+                "void Missing::show() { this->hide(); }  // ref: hide call\n"
+                "void other::hide() {}\n"
+                "struct Known { int a; };\n"
+                "void Known::lost() {}  // ref: lost definition\n"
+            ),
+            "b.cpp": (
+                "void f(Missing* missing, other* o) { missing->hide(); o->hide(); }"
+                "  // ref: hide call\n"
+                "void g(Known k) { k.lost(); }  // ref: lost call\n"
+            ),
+        },
+    )

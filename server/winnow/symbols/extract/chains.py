@@ -28,6 +28,8 @@ class Chains:
         self.receivers = [""]
         # The type of a cast that precedes its operand, by the start of the cast.
         self.casts: dict[int, str] = {}
+        # What follows a pointer in the form of what it points to.
+        self.pointed = b""
         self._source = source
         self._numbers = {b"": 0}
         # By end: the start of the expression and its short form.
@@ -87,7 +89,12 @@ class Chains:
     def before(self, start: int) -> tuple[int, bytes] | None:
         """Return the receiver of a name that starts here, if an operator precedes the name."""
         place = self._operated(start)
-        return None if place is None else self.ending(place) or (start, UNKNOWN)
+        if place is None:
+            return None
+        found = self.ending(place)
+        if found is None:
+            return start, UNKNOWN
+        return (found[0], found[1] + self.pointed) if self._source[place] == _DASH else found
 
     def _operated(self, start: int) -> int | None:
         """Return the start of the operator before a name."""
@@ -169,4 +176,6 @@ class Chains:
             prefix = _PREFIX.match(source, start, end)
             if prefix is None or prefix.end() != found[0]:
                 return b""
+            if b"*" in prefix[0]:
+                return found[1] + self.pointed
         return found[1]

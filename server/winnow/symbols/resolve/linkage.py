@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from winnow.symbols.expressions import (
+    CALL,
     INITIALIZED,
     AssignedValue,
     CastStep,
     DeclaredType,
     Expression,
     FieldsStep,
+    ItemStep,
     NameStep,
     Step,
     TypeSource,
@@ -30,6 +32,7 @@ from winnow.symbols.expressions import (
 from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     BINDS,
+    DEFINES,
     IN_TYPE,
     KEY,
     LABEL,
@@ -42,6 +45,7 @@ from winnow.symbols.file_symbols import (
     TAG,
     unpack_numbers,
 )
+from winnow.symbols.resolve import signatures
 from winnow.symbols.resolve.names import Name, ResolvedReference, Target
 from winnow.symbols.resolve.rules import shared_folders
 from winnow.symbols.resolve.session import Evaluations, ResolverFile, Session, cached_method
@@ -67,8 +71,15 @@ class Bound(Struct, frozen=True, gc=False):
     owner: str = ""
 
 
-# A type that no workspace file declares; its members are external.
-FOREIGN = (Class("", 0, ""),)
+class Template(Class, frozen=True, gc=False):
+    """An instance of a template, and the classes among its arguments: those of its items, or the
+    target of a smart pointer."""
+
+    items: tuple[Class, ...] = ()
+
+
+# The result of a function that the workspace doesn't define. It can depend on the arguments.
+RESULT = Template("", 0, "")
 _TYPE = re.compile(
     r"(?:(?:const|struct|class|typename|volatile)\s+)*((?:::)?\w+(?:::\w+)*)\s*(?:<(.*)>)?"
 )
@@ -196,17 +207,20 @@ class Linker:
             if found:
                 return found
         owners = self.of(file, scope, receiver)
-        if owners in ((), FOREIGN) and self.guess(file, name, receiver):
+        if not _known(owners) and self.guess(file, name, receiver):
             return None
         if not owners:
             last = receiver.steps[-1]
             is_namespace = isinstance(last, NameStep) and self._is_namespace(last.name)
             return [] if _classes_hold(file) and is_namespace else None
         if any(owner.name == name for owner in owners) and _classes_hold(file):
-            return self._of_owner(owners, name)
+            return self._of_owner(owners, name) or [Name("", 0, name)]
         found = self.member(owners, name)
-        # An unknown base may define it.
-        return found or (None if any(map(self._derived, owners)) else [])
+        if found:
+            return found
+        # An unknown base may define it, or what a smart pointer of the workspace points to.
+        items = [it for one in _known(owners) if isinstance(one, Template) for it in one.items]
+        return None if any(map(self._derived, owners)) or self.member(items, name) else []
 
     def guess(self, file: ResolverFile, name: str, receiver: Expression) -> list[Name]:
         """Return the meanings of a qualified name whose first namespace may be opened by a macro.
@@ -230,7 +244,7 @@ class Linker:
         for ancestor in self.above(owner):
             file = self.session.file(ancestor.path)
             for base in file.scope_table.bases.get(ancestor.scope, ()) if file else ():
-                if file and self.declared(file, ancestor.scope, base) in ((), FOREIGN):
+                if file and not _known(self.declared(file, ancestor.scope, base)):
                     return True
         return False
 
@@ -378,14 +392,30 @@ class Linker:
     def _read(self, name: str) -> None:
         bound: dict[Bound, None] = {}
         members: dict[Class, None] = {}
+        outside: list[tuple[ResolverFile, int, int]] = []
         for found_in, packed in self.session.view.occurrences(name):
-            numbers = [each for each in unpack_numbers(packed) if each[1] & BINDS]
+            numbers = [each for each in unpack_numbers(packed) if each[1] & (BINDS | DEFINES)]
             file = self.session.file(found_in.path) if numbers else None
             if file is not None and file.rules.linkage:
-                for at, flags, _ in numbers:
-                    self._read_one(file, name, at, flags, bound, members)
+                for at, flags, receiver in numbers:
+                    if flags & BINDS:
+                        self._read_one(file, name, at, flags, bound, members)
+                    elif flags & ROLE == ATTRIBUTE:
+                        outside.append((file, at, receiver))
         self._bound[name] = list(bound)
-        self._members[name] = list(members)
+        self._members[name] = list(members)  # finding the classes below may need them
+        self._members[name] += self._undeclared(name, outside)
+
+    def _undeclared(
+        self, name: str, places: Iterable[tuple[ResolverFile, int, int]]
+    ) -> Iterable[Class]:
+        """Return the classes that don't declare a member defined as `A::member` in some places."""
+        found: dict[Class, None] = {}
+        for file, at, receiver in places:
+            owners = self.of(file, file.scope_at(at), file.receiver(receiver))
+            if not self.member(owners, name):
+                found.update((one, None) for one in owners[:1] if one.name not in ("", name))
+        return found
 
     def _read_one(
         self,
@@ -645,17 +675,28 @@ class Linker:
         value: tuple[Class, ...] = ()
         if isinstance(first, CastStep):
             value = self.declared(file, scope, first.type)
+            if not _known(value) and rest[1:2] == (CALL,):
+                rest = rest[2:]  # `QSharedPointer<A>::create()` returns such a pointer
         elif isinstance(first, FieldsStep):  # `{.a.b = 1}`
             value = self._of_names(self._initialized(file, scope, leading_names(rest)[0]))
             rest = rest[1:]
         elif isinstance(first, NameStep):
             value, rest = self._first(file, scope, first.name, rest)
-            if value == FOREIGN and file.scopes[scope].kind == "macro":
+            if not _known(value) and file.scopes[scope].kind == "macro":
                 return ()  # a name that is declared where the macro is used
         for step in rest:
-            if isinstance(step, NameStep) and value and value != FOREIGN:
-                value = self._of_names(self.member(value, step.name))
+            if isinstance(step, NameStep):
+                value = self._of_member(value, step.name)
+            elif isinstance(step, ItemStep):
+                value = tuple(item for each in value for item in _items(each))
         return value
+
+    def _of_member(self, owners: tuple[Class, ...], name: str) -> tuple[Class, ...]:
+        """Return the classes of a member. Those of external classes are external, unless they are
+        templates."""
+        if _known(owners):
+            return self._of_names(self.member(owners, name))
+        return () if any(isinstance(owner, Template) for owner in owners) else owners
 
     def _first(
         self, file: ResolverFile, scope: int, name: str, rest: tuple[Step, ...]
@@ -666,6 +707,8 @@ class Linker:
                 return self._this(file, scope), rest
             namespace = name
             for place, step in enumerate(rest):
+                if isinstance(step, ItemStep):
+                    break
                 if not isinstance(step, NameStep):
                     continue
                 names = self._in_namespace(file, namespace, step.name)
@@ -675,8 +718,10 @@ class Linker:
                     break
                 namespace = f"{namespace}::{step.name}"
             if namespace != name and self._is_namespace(name):
-                return FOREIGN, ()
+                return (_external(namespace),), ()
         names = self.ordinary(file, scope, name)
+        if _classes_hold(file) and names and names[0].path == "" and _is_library_call(name, rest):
+            return (RESULT,), rest[rest.index(CALL) + 1 :]
         return self._of_names(names) or self._of_macros(file, scope, names), rest
 
     def _from(
@@ -693,7 +738,7 @@ class Linker:
         """Return the classes of the first name that has a known type."""
         for name in names:
             if name.path == "":
-                return FOREIGN
+                return () if name.space.endswith("::") else (_external(name.name),)
             file = self.session.file(name.path)
             classes = self._of_class(file, name) if file else ()
             if classes:
@@ -725,27 +770,38 @@ class Linker:
             )
         if text.startswith("struct ") and not _classes_hold(file):
             tags = self.tag(file, text[7:])
-            return FOREIGN if tags[0].path == "" else self._of_tags(tags)
+            return (_external(text),) if tags[0].path == "" else self._of_tags(tags)
         parts = _TYPE.match(text)
         if parts is None:
             return ()
         qualifier, _, name = parts[1].strip(":").rpartition("::")
-        if name in file.rules.wrappers and parts[2]:
-            return self.declared(file, scope, parts[2].partition(",")[0])
         if qualifier:
             names = self._in_namespace(file, qualifier, name)
             if not names:
                 names = self.member(self.declared(file, scope, qualifier), name)
         else:
             names = self.ordinary(file, scope, name, typed=True)
-        if names and all(one.path == "" for one in names):
-            return FOREIGN
         found: dict[Class, None] = {}
+        if all(one.path == "" for one in names) and (names or parts[2]):
+            found[_external(name)] = None
         for one in names:
             home = self.session.file(one.path)
             if home is not None:
                 found.update(dict.fromkeys(self._of_class(home, one)))
+        if parts[2]:
+            return self._of_template(file, scope, found, parts[2])
         return tuple(found) or self._of_macros(file, scope, names)
+
+    def _of_template(
+        self, file: ResolverFile, scope: int, templates: Iterable[Class], arguments: str
+    ) -> tuple[Class, ...]:
+        """Return the classes of templates with arguments."""
+        parts = signatures.split(arguments, ",")
+        found = [self.declared(file, scope, text.strip()) for text in parts]
+        items: tuple[Class, ...] = ()
+        if all(found) or any(map(_known, found)):
+            items = tuple(dict.fromkeys(one for each in found for one in each))
+        return tuple(Template(each.path, each.scope, each.name, items) for each in templates)
 
     def _of_class(self, home: ResolverFile, name: Name) -> tuple[Class, ...]:
         """Return the classes that a name denotes, directly or as an alias."""
@@ -792,8 +848,9 @@ class Linker:
         definers = self.definers(name)
         for owner in owners:
             for base in self.above(owner):
-                if any(base.path == each.path and base.scope == each.scope for each in definers):
-                    found[Name(base.path, base.scope, name)] = None
+                target = _member_of(base, name)
+                if any(target == _member_of(each, name) for each in definers):
+                    found[target] = None
         return list(found)
 
     def above(self, owner: Class) -> list[Class]:
@@ -818,13 +875,11 @@ class Linker:
     def possible(self, file: ResolverFile, name: str, targets: frozenset[Name]) -> bool:
         """Return True if a member of something unknown can only be one of the targets."""
         definers = self.definers(name)
-        ours = [
-            definer for definer in definers if Name(definer.path, definer.scope, name) in targets
-        ]
+        ours = [definer for definer in definers if _member_of(definer, name) in targets]
         if not ours:
             return False
         if len(ours) < len(definers):
-            near = {path for level in self._reached(file.path) for path in level}
+            near = {"", *(path for level in self._reached(file.path) for path in level)}
             definers = [definer for definer in definers if definer.path in near]
             ours = [definer for definer in ours if definer.path in near]
         names = {
@@ -833,6 +888,32 @@ class Linker:
         return bool(ours) and all(
             definer in ours or (definer.name and definer.name in names) for definer in definers
         )
+
+
+def _external(name: str) -> Class:
+    """Return a class that no file of the workspace declares; its members are external."""
+    return Class("", 0, name)
+
+
+def _known(owners: Iterable[Class]) -> list[Class]:
+    """Return the classes that the workspace declares."""
+    return [owner for owner in owners if owner.path]
+
+
+def _items(owner: Class) -> tuple[Class, ...]:
+    """Return the classes of an item, or of what a pointer points to."""
+    return owner.items if isinstance(owner, Template) and not owner.path else (owner,)
+
+
+def _is_library_call(name: str, rest: tuple[Step, ...]) -> bool:
+    """Return True for the call of a function in a namespace, such as `std::find(…)`."""
+    names = (name, *leading_names(rest))
+    return len(names) > 1 and rest[len(names) - 1 :][:1] == (CALL,) and "".join(names).islower()
+
+
+def _member_of(owner: Class, name: str) -> Name:
+    space = "" if owner.path else f"{owner.name}::"
+    return Name(owner.path, owner.scope, name, space=space)
 
 
 def _classes_hold(file: ResolverFile) -> bool:

@@ -17,7 +17,8 @@ class Name(Struct, frozen=True, gc=False):
 
     ``apart`` names are in the second name space, see `Rules.apart`. ``spaces`` selects declarations
     of the name, see `references.space`; 0 selects all. ``static`` members belong to the class
-    itself. ``space`` separates names of C: "tag", "macro", "label".
+    itself. ``space`` separates names of C: "tag", "macro", "label", and
+    "A::" for members of a class A of C++ that the workspace does not declare.
     """
 
     path: str

@@ -576,7 +576,7 @@ class Resolver:
         """Return all classes that define a member of this name, by the rules of a file's
         language."""
         if file.rules.linkage:
-            return self.linker.definers(name)
+            return [owner for owner in self.linker.definers(name) if owner.path]
         return self.types.definers(name, file.language, apart)
 
     def _plain_references(

@@ -368,6 +368,11 @@ def _assigned(extraction: Extraction, node: tree_sitter.Node) -> str:
             value_text = extraction.chains.describe(value.start_byte, value.end_byte)
             return expressions.assigned(value_text) if value_text else ""
         parent = parent.parent
+    if parent is not None and parent.type == "for_range_loop":
+        items = parent.child_by_field_name("right")
+        if items is not None:
+            text = extraction.chains.describe(items.start_byte, items.end_byte)
+            return expressions.assigned(expressions.item(text)) if text else ""
     return ""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from winnow.symbols import expressions
 from winnow.symbols.file_symbols import DEFINES, QUALIFIES, WRITTEN, Import
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.scopes import c, macros
@@ -59,10 +60,18 @@ TOKENS = (
 (catch_clause) @scope.block
 (catch_clause parameters: (parameter_list) @inside)
 (template_argument_list) @typearguments
+(call_expression function: (template_function)) @made
+(call_expression function: (qualified_identifier name: (template_function))) @made
+(call_expression function: (qualified_identifier scope: (template_type))) @made
+(call_expression function: (qualified_identifier
+  name: (qualified_identifier scope: (template_type)))) @made
 """
 )
 # Flags of captures that only C++ has.
 FLAGS = {"initialized": WRITTEN, "qualifies": QUALIFIES, "destructor": DEFINES}
+# Functions that return an object of the type in brackets, or a pointer to it.
+_MADE = re.compile(rb"[\w:]*(?:_cast|make_unique|make_shared)\s*<\s*(?:const\s)?(.*)>$", re.DOTALL)
+_TEMPLATE = re.compile(rb"([\w:]+\s*<.*>)\s*::", re.DOTALL)
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
@@ -78,6 +87,9 @@ def prepare(extraction: Extraction) -> None:
     for capture, flag in FLAGS.items():
         for node in extraction.captured.get(capture, ()):
             extraction.flags[node.start_byte] |= flag
+    extraction.chains.pointed = b"[]"
+    for node in extraction.captured.get("made", ()):
+        _make(extraction, node)
     c.read(extraction)
     macros.read(extraction)
     extraction.each("using", _using)
@@ -88,6 +100,18 @@ def prepare(extraction: Extraction) -> None:
             module = extraction.text(node.named_children[-1])
             local = extraction.text(name)
             extraction.imports.append(Import(local, module, "", scope, name.start_byte))
+
+
+def _make(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Record a call such as `static_cast<A*>(b)` or `std::make_shared<A>()` as a value of type A,
+    and the type before `::` of `Pointer<A>::create()`."""
+    function = node.child_by_field_name("function")
+    assert function is not None
+    start, end = function.byte_range
+    if made := _MADE.match(extraction.source, start, end):
+        extraction.chains.know(start, node.end_byte, expressions.cast(made[1].decode()))
+    elif template := _TEMPLATE.match(extraction.source, start, end):
+        extraction.chains.know(start, template.end(1), expressions.cast(template[1].decode()))
 
 
 def _plain(name: str) -> str:
@@ -141,5 +165,4 @@ RULES = Rules(
     module=c.module,
     linkage=True,
     members_bare="always",
-    wrappers=frozenset("unique_ptr shared_ptr weak_ptr optional reference_wrapper".split()),
 )
