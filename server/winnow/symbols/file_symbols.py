@@ -58,6 +58,14 @@ class Definition(Struct, frozen=True, array_like=True, gc=False):
     def qualified_name(self) -> str:
         return f"{self.container}.{self.name}" if self.container else self.name
 
+    @property
+    def qualifiers(self) -> list[list[str]]:
+        """The names that can qualify this one. C++ also names a member of an enumeration without
+        the enumeration: `Class::MEMBER`."""
+        containers = [part for part in self.container.split(".") if part]
+        is_inner = self.kind == "enum_member" and len(containers) > 1
+        return [containers, containers[:-1]] if is_inner else [containers]
+
 
 class LexicalScope(Struct, frozen=True, array_like=True, gc=False):
     """A part of a file that binds names.

@@ -265,6 +265,22 @@ async def test_called_overloads_accept_the_number_of_arguments(
     assert await lines("Desk.both") == [3]
 
 
+async def test_members_of_enumerations_are_named_without_the_enumeration(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "a.hpp": "class Config { public: enum Key { Ask }; };\nint a = Config::Ask;\n",
+        "b.cpp": '#include "a.hpp"\nint b = Config::Ask;\n',
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    found = await find(workspace, name="Config::Ask")
+    assert places(found) == [
+        "a.hpp:1:35 definition certain",
+        "a.hpp:2:17 read certain",
+        "b.cpp:2:17 read certain",
+    ]
+
+
 async def test_possible_uses_come_after_certain_uses(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:

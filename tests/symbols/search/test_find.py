@@ -264,6 +264,14 @@ def test_inherited_members_are_found(tmp_path: Path) -> None:
         assert names(view, "Client.sto", exact=True) == []
 
 
+def test_members_of_enumerations_are_named_with_or_without_the_enumeration(tmp_path: Path) -> None:
+    text = "class Config { public: enum Key { Ask, Delete }; };\n"
+    with indexed(write_files(tmp_path, {"config.hpp": text})) as view:
+        for query in ("Config::Ask", "Config::Key::Ask", "Key::Ask"):
+            found = find(view, query, exact=True).symbols
+            assert [symbol.definition.qualified_name for symbol in found] == ["Config.Key.Ask"]
+
+
 def test_unsaved_text_replaces_its_file(tmp_path: Path) -> None:
     root = write_files(tmp_path / "project", {"a.py": "def old(): ...\n", "b.py": "def b(): ..."})
     with indexed(root) as before:

@@ -457,8 +457,8 @@ def _is_within(file: File, definition: Definition, around: Sequence[str]) -> boo
         return True
     stem, _, _ = file.path.rpartition(".")
     *folders, name = (stem or file.path).split("/")
-    containers = [part for part in definition.container.split(".") if part]
     return any(
         [*filter(None, [*folders, *of_file]), *containers][-len(around) :] == list(around)
         for of_file in ((name,), ())
+        for containers in definition.qualifiers
     )

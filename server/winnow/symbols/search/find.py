@@ -422,10 +422,19 @@ class _Matcher:
         own = self.score(definition.name)
         if not own:
             return None
+        found = (
+            self._within(definition, below, own, containers) for containers in definition.qualifiers
+        )
+        return max(filter(None, found), key=lambda match: match.score, default=None)
+
+    def _within(
+        self, definition: Definition, below: str, own: float, containers: Sequence[str]
+    ) -> _Match | None:
+        """Return how well the qualifiers match these containers; ``own`` is the score of the
+        name."""
         modules = below.rpartition(".")[0] or below
         # A folder can have the name of a whole package: `Company.Product/Client.cs`.
         path = [part for part in modules.replace(".", "/").split("/") if part]
-        containers = definition.container.split(".") if definition.container else []
         # A file may have the name of its type, or stand for its folder.
         is_front = path and (path[-1] in _INDEX_FILES or path[-1] == definition.name)
         if path[-1:] == containers[:1] or (is_front and path[-1] not in self.term.qualifiers):
