@@ -1,5 +1,5 @@
 """Blank out macros that the grammar of C++ parses wrongly: statements without a semicolon, labels,
-and words before calls.
+and words before calls. Replace `= default`, too.
 
 The text keeps its length, so offsets stay valid. Names in blanked text still count as uses.
 """
@@ -46,13 +46,20 @@ _PART = re.compile(
 # `class EXPORTED("x") Name {`
 _EXPORT = rb"[ \t]+(?P<macro>[A-Z][A-Z0-9_]{2,}[ \t]*" + _ARGUMENTS + rb")(?=[ \t]+\w)"
 _EXPORTED = re.compile(rb"\b(?:class|struct|union)" + _EXPORT)
+# `A::~A() = default;` is parsed as an assignment.
+_DEFAULTED = re.compile(
+    rb"::\s*(?:~?\w+|operator\s*[^\s\w(]+)[ \t]*"
+    + _ARGUMENTS
+    + rb"[\w\s]*(?P<default>=\s*default\s*;)"
+)
 # Qt's words before a call that sends a signal, and its names of signals and slots.
 _SENT = re.compile(rb"\b(?:emit|Q_EMIT)\b(?=[ \t]+[A-Za-z_:(][^;=\n]*\()")
 _BEFORE_SENT = re.compile(rb"(?:.*(?:[;{}):]|\belse))?\s*")
 _SIGNAL = re.compile(rb"\b(?:SIGNAL|SLOT)[ \t]*\(\s*(?P<member>\w+)[ \t]*" + _ARGUMENTS + rb"\s*\)")
 _CANDIDATE = re.compile(
     rb"^[ \t]*(?:[A-Z][A-Z0-9_]{2,}[ \t\r]*(?:$|[(/])|\w[\w \t]*:\s*$)"
-    rb"|\b(?:(?:class|struct|union)[ \t]+[A-Z][A-Z0-9_]{2,}[ \t]*\(|(?:Q_EMIT|emit|SIGNAL|SLOT)\b)",
+    rb"|\b(?:(?:class|struct|union)[ \t]+[A-Z][A-Z0-9_]{2,}[ \t]*\(|(?:Q_EMIT|emit|SIGNAL|SLOT)\b)"
+    rb"|=\s*default\b",
     re.MULTILINE,
 )
 _UNREAD = re.compile(
@@ -99,6 +106,9 @@ def _blanked(source: bytes) -> Blanked:
         result[start:end] = _INKED.sub(b" ", cleaned[start:end])
     for signal in signals:
         result[signal.start()] = ord("0")  # an argument; a name would make the call a declaration
+    for defaulted in _DEFAULTED.finditer(text):
+        start, end = defaulted.span("default")
+        result[start:end] = b"{" + _INKED.sub(b" ", cleaned[start + 1 : end - 1]) + b"}"
     names = tuple(name for span in sorted(spans) for name in _names(text, *span))
     return Blanked(bytes(result), names, tuple(signal.start("member") for signal in signals))
 
