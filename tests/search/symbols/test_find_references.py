@@ -265,6 +265,14 @@ async def test_called_overloads_accept_the_number_of_arguments(
     assert await lines("Desk.both") == [3]
 
 
+async def test_a_class_is_not_also_defined_by_its_constructor(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {"Holder.java": "class Holder {\n  Holder(int a) {}\n}\n"}
+    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
+    assert (await find(workspace, name="Holder")).warnings == []
+
+
 async def test_members_of_enumerations_are_named_without_the_enumeration(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:

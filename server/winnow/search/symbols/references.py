@@ -500,11 +500,16 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
     if len(overloads) > 1:
         lines = ", ".join(map(shown.place, overloads[:OTHERS_NAMED]))
         warnings.append(f"the overloads of {symbol.name!r} are one symbol here: {lines}")
-    if others:
-        places = [
-            shown.place(place) for other in others[:OTHERS_NAMED] for place in other.places[:1]
-        ]
-        more = len(others) - len(places)
+    own = {(place.path, place.at) for place in symbol.places}
+    elsewhere = {
+        (place.path, place.at): place
+        for other in others
+        for place in other.places[:1]
+        if (place.path, place.at) not in own  # the constructor of a class leads to the class
+    }
+    if elsewhere:
+        places = [*map(shown.place, [*elsewhere.values()][:OTHERS_NAMED])]
+        more = len(elsewhere) - len(places)
         warnings.append(
             f"{selector.name!r} is also defined at {', '.join(places)}"
             + (f" and {more} other places" if more else "")
