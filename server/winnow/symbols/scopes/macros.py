@@ -54,7 +54,9 @@ _DEFAULTED = re.compile(
 )
 # Qt's words before a call that sends a signal, and its names of signals and slots.
 _SENT = re.compile(rb"\b(?:emit|Q_EMIT)\b(?=[ \t]+[A-Za-z_:(][^;=\n]*\()")
-_BEFORE_SENT = re.compile(rb"(?:.*(?:[;{}):]|\belse))?\s*")
+_BEFORE_SENT = re.compile(rb"(?:[;{}):]|\belse|^)[ \t]*\Z", re.MULTILINE)
+# The text before such a word in which to look for the end of a statement.
+_NEAR = 80
 _SIGNAL = re.compile(rb"\b(?:SIGNAL|SLOT)[ \t]*\(\s*(?P<member>\w+)[ \t]*" + _ARGUMENTS + rb"\s*\)")
 _CANDIDATE = re.compile(
     rb"^[ \t]*(?:[A-Z][A-Z0-9_]{2,}[ \t\r]*(?:$|[(/])|\w[\w \t]*:\s*$)"
@@ -122,8 +124,7 @@ def _names(text: bytes, start: int, end: int) -> Iterator[Span]:
 def _sent(text: bytes) -> Iterator[Span]:
     """Yield words before the call of a signal."""
     for word in _SENT.finditer(text):
-        line = text.rfind(b"\n", 0, word.start()) + 1
-        if _BEFORE_SENT.fullmatch(text, line, word.start()):
+        if _BEFORE_SENT.search(text[max(0, word.start() - _NEAR) : word.start()]):
             yield word.span()
 
 
