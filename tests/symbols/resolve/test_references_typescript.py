@@ -567,3 +567,56 @@ def test_links_anywhere_in_doc_comments_are_found(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_names_of_scripts_and_global_declarations_are_visible_in_all_files(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "types.d.ts": (
+                "declare module 'a' { import type { B } from 'b'\n export default B }\n"
+                "interface Song { title: string }"
+                "  // ref: Song definition ;; Song.title definition\n"
+                "type Playable = Song | number  // ref: Playable definition ;; Song type\n"
+            ),
+            "more.ts": (
+                "export {}\n"
+                "declare global {\n"
+                "  interface Station { song: Song }  // ref: Station definition ;; Song type\n"
+                "}\n"
+            ),
+            "use.ts": (
+                "import './types'\n"
+                "export const play = (song: Song, at: Station) => song.title"
+                "  // ref: Song type ;; Station type ;; Song.title read\n"
+            ),
+            "own.ts": "export interface Song {}\nexport const own = (song: Song) => song\n",
+            "page.js": "function show() {}  // ref: show definition\n",
+            "other.js": "export const later = () => show()  // ref: show call likely\n",
+        },
+    )
+
+
+def test_scripts_of_components_import_as_modules_do(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "useCache.ts": (
+                "export const useCache = () => {  // ref: useCache definition\n"
+                "  const drop = () => 1  // ref: drop definition\n"
+                "  return { drop }  // ref: drop read\n"
+                "}\n"
+                "export function useTheme() {}  // ref: useTheme definition\n"
+            ),
+            "Menu.vue": (
+                "<template><b/></template>\n"
+                '<script setup lang="ts">\n'
+                "import { useCache as cached } from './useCache'"
+                "  // ref: useCache import ;; useCache import\n"
+                "const { drop } = cached()  // ref: useCache call\n"
+                "useTheme()  // ref: useTheme call likely\n"
+                "</script>\n"
+            ),
+            "Other.vue": "<script setup>\nconst drop = 1\nconst useTheme = drop\n</script>\n",
+        },
+    )

@@ -42,7 +42,9 @@ def extract(language: Language, source: bytes) -> FileSymbols:
         language = languages()[name]
     if language.scripts:
         symbols = extract(languages()["typescript"], _scripts(language, source))
-        return msgspec.structs.replace(symbols, language=language.name)
+        # A component is a module: other files see no names of its scripts.
+        scope_table = msgspec.structs.replace(symbols.scope_table, package="")
+        return msgspec.structs.replace(symbols, language=language.name, scope_table=scope_table)
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(language.clean(source) if language.clean else source)
     roots = [tree.root_node]

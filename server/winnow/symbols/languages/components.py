@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from winnow.symbols.language import Language
+import functools
 
-VUE = Language(
+from winnow.symbols.language import Language
+from winnow.symbols.scopes.typescript import COMPONENT_RULES
+
+_component = functools.partial(Language, definitions="", rules=COMPONENT_RULES)
+
+VUE = _component(
     name="vue",
     files=(".vue",),
-    definitions="",
     scripts="(script_element (raw_text) @script)",
 )
 
-SVELTE = Language(
+SVELTE = _component(
     name="svelte",
     files=(".svelte",),
-    definitions="",
     scripts="(script_element (raw_text) @script)",
 )
 
-ASTRO = Language(
+ASTRO = _component(
     name="astro",
     files=(".astro",),
-    definitions="",
     scripts="""
 (frontmatter (frontmatter_js_block) @script)
 (script_element (raw_text) @script)

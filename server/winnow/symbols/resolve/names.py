@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from winnow.symbols.file_symbols import BINDS, Import
+from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile, Session
 
 STEPS = 100  # the maximum number of re-exports to follow
@@ -98,6 +99,11 @@ def outside(session: Session, file: ResolverFile, scope: int, name: str) -> list
             Name(other.path, 0, name) for other, _ in session.in_package(place, name, file.language)
         ]
     found = found or from_stars(session, file, name, set()) or _everywhere(session, file, name)
+    if not found and file.rules.scripts != "never":
+        found = [
+            Name(script.path, scope, name)
+            for script, scope in session.global_names(name, world(file.language))
+        ]
     if not found and file.rules.roots:  # the name of a workspace member
         path = session.module(file, name)
         found = [Module(path)] if path else []

@@ -220,7 +220,17 @@ class Resolver:
         if around is not None:
             itself = parse_expression(next(iter(file.rules.instance)))
             return self._attribute(file, scope, name, itself, apart)
+        if file.rules.scripts != "never" and name not in file.imports:
+            return self._of_other_files(file, found)
         return Meaning(found or [BUILT_IN])
+
+    def _of_other_files(self, file: ResolverFile, found: list[Target]) -> Meaning:
+        """Return the meaning of a name that a file does not import, if other files define it for
+        all files. It may be a built-in name, unless a script that is always loaded defines it."""
+        others = [it for target in found if (it := self._file(target)) and it.path != file.path]
+        if all(other.rules.scripts == "always" and other.globals for other in others):
+            return Meaning(found or [BUILT_IN], either=len(others) > 1)
+        return Meaning([*found, BUILT_IN], either=True)
 
     def _around(self, file: ResolverFile, scope: int, receiver: int) -> Class | None:
         """Return the class that a member is declared for."""

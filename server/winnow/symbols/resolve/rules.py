@@ -11,6 +11,9 @@ from winnow.symbols.view import SymbolView
 
 # The member name for calls of an object itself (TypeScript's `interface A { (b: B): C }`).
 SIGNATURE = "()"
+# The package of a script, and the namespace whose names all files see (TypeScript's `declare
+# global`).
+GLOBAL = "global"
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -27,6 +30,9 @@ class Rules(Struct, frozen=True, kw_only=True):
       resolved individually, so that they can be re-exported
     * ``everywhere``: kinds that are visible without an import
     * ``closed``: a name that nothing binds is external, because files do not see each other's names
+    * ``scripts``: where the names of scripts, which have the package `GLOBAL`, and of the namespace
+      `GLOBAL` are visible: in all files ("always"), in programs that load the script ("loaded"), or
+      "never"
     * ``renames``: uses under an import's alias count as references
 
     Scopes and members:
@@ -87,6 +93,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     takes: frozenset[str] = frozenset()
     merging: bool = False
     renames: bool = False
+    scripts: Literal["never", "loaded", "always"] = "never"
     closed: bool = False
     marked: bool = False
     any_types: frozenset[str] = frozenset()

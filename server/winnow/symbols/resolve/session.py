@@ -33,7 +33,7 @@ from winnow.symbols.file_symbols import (
     unpack_numbers,
 )
 from winnow.symbols.language import languages
-from winnow.symbols.resolve.rules import Rules, world
+from winnow.symbols.resolve.rules import GLOBAL, Rules, world
 from winnow.symbols.view import File, SymbolView
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -129,6 +129,16 @@ class ResolverFile:
             for number, scope in enumerate(self.scopes)
             if scope.kind in ("class", "namespace") and scope.name
         }
+
+    @cached_property
+    def globals(self) -> frozenset[int]:
+        """Scopes whose names all files see."""
+        if self.rules.scripts == "never":
+            return frozenset()
+        found = [0] if self.scope_table.package == GLOBAL else []
+        if GLOBAL in self.classes:
+            found.append(self.classes[GLOBAL])
+        return frozenset(found)
 
     @cached_property
     def parts(self) -> list[int]:
@@ -307,6 +317,19 @@ class Session:
                 continue
             if file.scope_at(definition.at) == 0 and self.package(file) == place:
                 found[found_in.path] = (file, definition.at)
+        return list(found.values())
+
+    @cached_method
+    def global_names(self, name: str, language_world: str) -> list[tuple[ResolverFile, int]]:
+        """Return the scopes that define a name for all files, with their files."""
+        found: dict[tuple[str, int], tuple[ResolverFile, int]] = {}
+        for found_in, definition in self.definitions(name, language_world):
+            if definition.local or definition.container not in ("", GLOBAL):
+                continue
+            file = self.file(found_in.path)
+            scope = file.canonical[file.scope_at(definition.at)] if file is not None else 0
+            if file is not None and scope in file.globals:
+                found[file.path, scope] = (file, scope)
         return list(found.values())
 
     def package(self, file: ResolverFile) -> str:

@@ -33,12 +33,12 @@ from winnow.symbols.file_symbols import (
     LexicalScope,
     merge_scopes,
 )
-from winnow.symbols.resolve.rules import SIGNATURE, Rules, shared_folders
+from winnow.symbols.resolve.rules import GLOBAL, SIGNATURE, Rules, shared_folders
 from winnow.symbols.scopes import projects
 from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import tree_sitter
 
@@ -157,6 +157,7 @@ TYPESCRIPT_TOKENS = (
 (internal_module name: (identifier) @bind)
 (module name: (identifier) @bind)
 (function_signature name: (identifier) @bind)
+(ambient_declaration "global" (statement_block) @scope.namespace @global)
 (import_alias . (identifier) @bind) @alias.import
 (type_parameter name: (type_identifier) @bind)
 (infer_type (type_identifier) @bind)
@@ -249,6 +250,7 @@ def prepare(extraction: Extraction) -> None:
     for node in captured.get("name.both", ()):
         flags[node.start_byte] = flags[node.start_byte] & ~IN_TYPE | MENTIONED
     extraction.each("namespace", _mark_namespace)
+    extraction.each("global", _name_global)
     extraction.each("assigned", _unbind)
     _name_functions(extraction)
     _name_signatures(extraction)
@@ -256,9 +258,13 @@ def prepare(extraction: Extraction) -> None:
     extraction.each("import", _import)
     extraction.each("import.call", _import_call)
     _exports(extraction)
+    imported = len(extraction.imports)
     extraction.each("declarator", _require)
+    requires = len(extraction.imports) > imported
     extraction.each("assignment.exports", _common_export)
     extraction.each("assignment.module", _common_exports)
+    if not requires and _is_script(captured):
+        extraction.package = GLOBAL
     for node in captured.get("assignment.this", ()):
         left = node.child_by_field_name("left")
         named = left.child_by_field_name("property") if left is not None else None
@@ -296,6 +302,21 @@ def _mark_namespace(extraction: Extraction, node: tree_sitter.Node) -> None:
         for child in body.named_children
     )
     extraction.flags[name.start_byte] |= QUALIFIES | (IN_TYPE if empty else 0)
+
+
+def _is_script(captured: Mapping[str, Sequence[tree_sitter.Node]]) -> bool:
+    """Return True if a file imports and exports nothing, except in the modules that it declares:
+    then all files see its names."""
+    if captured.get("assignment.exports") or captured.get("assignment.module"):
+        return False
+    statements = (*captured.get("import", ()), *captured.get("export", ()))
+    return all(node.parent is None or node.parent.type != "program" for node in statements)
+
+
+def _name_global(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Name the scope of `declare global`."""
+    number = extraction.scope_at(node.start_byte)
+    extraction.scopes[number] = replace(extraction.scopes[number], name=GLOBAL)
 
 
 def _qualify(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -1243,6 +1264,7 @@ _EXTENSIONS = (
     ".d.cts",
 )
 _WRITTEN_EXTENSIONS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+_KEPT_EXTENSIONS = (".vue", ".svelte", ".astro")
 # Module prefixes that mean the source folder of a package.
 _SOURCES = ("@/", "~/", "#/", "src/", "$lib/")
 
@@ -1269,6 +1291,8 @@ def module(view: SymbolView, importer: str, name: str) -> str | None:
 
 def _file(view: SymbolView, stem: str) -> str | None:
     """Return the file at this path with any of the extensions that may be omitted."""
+    if stem.endswith(_KEPT_EXTENSIONS):
+        return stem if view.file(stem) is not None else None
     stems = [stem]
     for end in _WRITTEN_EXTENSIONS:
         if stem.endswith(end):
@@ -1355,6 +1379,7 @@ TYPESCRIPT_RULES = Rules(
     merging=True,
     renames=True,
     closed=True,
+    scripts="always",
     marked=True,
     typed_parameters=True,
     any_types=frozenset(("any", "unknown")),
@@ -1366,8 +1391,11 @@ TYPESCRIPT_RULES = Rules(
     common=_COMMON,
     self_types=frozenset(("this",)),
 )
+# Frameworks import functions into components by themselves.
+COMPONENT_RULES = replace(TYPESCRIPT_RULES, everywhere=frozenset(("function", "constant")))
 JAVASCRIPT_RULES = replace(
     TYPESCRIPT_RULES,
+    scripts="loaded",
     typed_parameters=False,
     any_types=frozenset(("any", "unknown", "*")),
     self_types=frozenset(),
