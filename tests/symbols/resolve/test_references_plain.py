@@ -180,3 +180,21 @@ def test_kinds_of_uses_in_other_languages(tmp_path: Path) -> None:
             "b.sh": "bas 1 # ref: bas call likely\n",
         },
     )
+
+
+def test_templates_of_blade_use_names_of_php(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "helpers.php": "<?php\nfunction brand($key) {} // ref: brand definition\n",
+            "page.blade.php": (
+                "{{brand('a')}} // ref: brand call likely\n"
+                "@section('title', strtoupper(brand('b'))) brand // ref: brand call likely\n"
+                "@if (brand('c')) <b>brand</b> // ref: brand call likely\n"
+                "@foreach (brand('d') as $each) // ref: brand call likely\n"
+                "{!! $each ?? brand('e') !!} // ref: brand call likely\n"
+                "@php $all = brand('f'); @endphp // ref: brand call likely\n"
+                "{{-- brand() --}} @{{ brand() }} <?= brand('g') ?> // ref: brand call likely\n"
+            ),
+        },
+    )

@@ -110,6 +110,7 @@ _WORLDS = {
     "jsx": "typescript",
     "vue": "typescript",
     "svelte": "typescript",
+    "blade": "php",
     "kotlin": "java",
     "scala": "java",
     "groovy": "java",
