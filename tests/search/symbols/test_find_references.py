@@ -194,7 +194,7 @@ async def test_templates_and_configuration_with_the_name_are_reported(
         "app/note.ts": "export class Note {\n  saveNote() {}\n  other() {}\n  get() {}\n}\n",
         "app/note.html": "<form>\n  <a (click)='saveNote()'>saveNotes get</a>\n</form>\n",
         "app/near.html": "<a>saveNotes</a>\n",
-        "app/part.vue": "<script>\nimport {Note} from './note'\n</script>\n<p>{{ Note }}</p>\n",
+        "app/part.vue": "<script>\nimport {Note} from './note'\n</script>\n<Note/>{{ Note }}\n",
         "app/view.vue": "<script>\nconst saveNote = 1\n</script>\n",
         "conf.yml": "call: saveNote\n",
         "README.md": "saveNote, other\n",
@@ -629,3 +629,20 @@ async def test_overloads_are_said_to_be_one_symbol(
         (4, "read"),
         (5, "call"),
     ]
+
+
+async def test_each_definition_of_a_name_is_listed_once(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "a.swift": "class A {\n  func mark() {}\n}\n",
+        "b.swift": "extension A.B {\n  func mark(a: Int) {}\n  func mark(b: Int) {}\n}\n",
+        "ui/Shop.vue": "<template><b/></template>\n",
+        "c.ts": "const Shop = lazy(() => import('./ui/Shop.vue'))\nexport default Shop\n",
+        "d.ts": "const Shop = lazy(() => import('./ui/Shop.vue'))\nexport default Shop\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "once"), files))
+    await workspace.index.build()
+    [warning] = (await find(workspace, name="mark")).warnings
+    assert "also defined at b.swift:2: these" in warning
+    assert (await find(workspace, name="Shop")).warnings == []

@@ -620,3 +620,38 @@ def test_scripts_of_components_import_as_modules_do(tmp_path: Path) -> None:
             "Other.vue": "<script setup>\nconst drop = 1\nconst useTheme = drop\n</script>\n",
         },
     )
+
+
+def test_a_component_has_the_name_of_its_file(tmp_path: Path) -> None:
+    files = {
+        "ui/AlertBox.vue": "<template><b/></template>\n<script setup>\nconst a = 1\n</script>\n",
+        "Form.vue": (
+            "<template><AlertBox/></template>\n"
+            "<script setup>\nimport AlertBox from './ui/AlertBox.vue'\n</script>\n"
+        ),
+        "Auto.vue": "<template><AlertBox/></template>\n",
+        "lazy.ts": (
+            "export const Later = defineAsyncComponent(() => import('./ui/AlertBox.vue'))\n"
+            "export const shown = Later\n"
+        ),
+        "Other.vue": "<template><AlertBox/></template>\n<script>\nconst AlertBox = 1\n</script>\n",
+    }
+    write_files(tmp_path, files)
+    with indexed(tmp_path) as view:
+        navigation = Navigation(view, SourceTexts([tmp_path], {}, 1_000_000))
+        [(file, definition)] = [
+            found for found in navigation.named("AlertBox") if found[1].kind == "module"
+        ]
+        symbol = navigation.of_definition(file, definition)
+        uses = [
+            f"{use.path.removeprefix(f'{tmp_path}/')}:{use.at} {use.name} {use.kind} {use.tier}"
+            for use in navigation.references(symbol)
+        ]
+    assert sorted(uses) == [
+        "Auto.vue:11 AlertBox call likely",
+        "Form.vue:11 AlertBox call certain",
+        "Form.vue:55 AlertBox import certain",
+        "lazy.ts:13 Later import certain",
+        "lazy.ts:98 Later read certain",
+        "ui/AlertBox.vue:0 AlertBox definition certain",
+    ]

@@ -197,7 +197,7 @@ def _symbols_of(
     if job.part == "text":
         return None, NO_DEFINITIONS
     # The language of a header may differ from the one that its extension suggests.
-    return extract(language, source), ""
+    return extract(language, source, path), ""
 
 
 def _contents(

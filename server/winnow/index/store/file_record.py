@@ -139,7 +139,8 @@ def content_key(path: str, raw: bytes, language: Language | None) -> bytes:
 def content_hasher(path: str, language: Language | None) -> hashlib.blake2b:
     """Return a hash of the relevant part of a file name, to which the text is added."""
     name = path.rpartition("/")[2]
-    ending = name if name in LOCK_FILES else os.path.splitext(name)[1].lower() or name
+    is_named = name in LOCK_FILES or (language is not None and language.scripts)
+    ending = name if is_named else os.path.splitext(name)[1].lower() or name
     hasher = hashlib.blake2b(digest_size=KEY_BYTES)
     hasher.update(f"{language.name if language else ''}\0{ending}\0".encode("utf-8", "replace"))
     return hasher

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.search.symbols.unread import unread_files
+from winnow.symbols.extract.components import component_name
 from winnow.symbols.file_symbols import (
     APART,
     BINDS,
@@ -303,7 +304,7 @@ class Navigation:
         for use in self.resolver.references(symbol.name, symbol.targets, path, language):
             source = self.sources.read(use.path)
             name = use.name or symbol.name
-            if source is None or not source.holds(use.at, name):
+            if source is None or not _holds(source, use, name):
                 self.changed[use.path] = None
                 continue
             kind = kind_of(source, use.at + len(name.encode()), use.flags, is_class)
@@ -416,6 +417,13 @@ class Navigation:
                 for called in called_places(found, file.language, source.data, use.at + size):
                     if called.definition is not None:
                         yield use.at, called
+
+
+def _holds(source: SourceText, use: ResolvedReference, name: str) -> bool:
+    """Return True if the text of a use is still its name, or the file is the component that it
+    names."""
+    is_component = not use.at and use.flags & DEFINES and component_name(use.path) == name
+    return bool(is_component) or source.holds(use.at, name)
 
 
 def kind_of(source: SourceText, end: int, flags: int, is_class: bool = False) -> Kind:

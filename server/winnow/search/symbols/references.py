@@ -349,9 +349,13 @@ def _symbols(
     symbols: list[SymbolAtPosition] = []
     same: set[tuple[str, int]] = set()
     for file, definition in distinct[:MOST_DEFINITIONS]:
-        if (file.path, definition.at) not in same:
-            symbols.append(navigation.of_definition(file, definition))
-            same.update((place.path, place.at) for place in symbols[-1].places)
+        if (file.path, definition.at) in same:
+            continue
+        symbol = navigation.of_definition(file, definition)
+        places = {(place.path, place.at) for place in symbol.places}
+        if not symbols or not places <= same:  # not an import of another one
+            symbols.append(symbol)
+        same |= places
     return symbols, len(distinct[MOST_DEFINITIONS:])
 
 

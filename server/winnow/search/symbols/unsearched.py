@@ -29,8 +29,10 @@ SHORTEST = 4
 MOST_FILES = 100
 # Maximum time for reading texts.
 SECONDS = 0.05
-# In files with scripts, whose names are searched.
-_SCRIPTS = re.compile(rb"<script\b.*?</script>|\A---\r?\n.*?^---", re.DOTALL | re.I | re.M)
+# In files with scripts, whose names are searched, and those of tags.
+_SCRIPTS = re.compile(
+    rb"<script\b.*?</script>|\A---\r?\n.*?^---|(?-i:</?[A-Z]\w*)", re.DOTALL | re.I | re.M
+)
 _CONFIGURATION = frozenset(("yaml", "toml", "properties", "ini"))
 
 

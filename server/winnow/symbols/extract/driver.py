@@ -12,6 +12,7 @@ import msgspec
 import tree_sitter
 import tree_sitter_language_pack
 
+from winnow.symbols.extract.components import with_component
 from winnow.symbols.extract.definitions import find_definitions
 from winnow.symbols.extract.extraction import Extraction
 from winnow.symbols.extract.generic import generic_definitions
@@ -36,15 +37,18 @@ def query(grammar: str, text: str) -> tree_sitter.Query:
     return compiled
 
 
-def extract(language: Language, source: bytes) -> FileSymbols:
-    """Return the symbols of a UTF-8 text. Without a query, the shape of the tree decides."""
+def extract(language: Language, source: bytes, path: str = "") -> FileSymbols:
+    """Return the symbols of a UTF-8 text. Without a query, the shape of the tree decides. The
+    ``path`` names what a file of components defines."""
     if language.instead is not None and (name := language.instead(source)):
         language = languages()[name]
     if language.scripts:
-        symbols = extract(languages()["typescript"], _scripts(language, source))
+        scripts = _scripts(language, source)
+        symbols = extract(languages()["typescript"], scripts)
         # A component is a module: other files see no names of its scripts.
         scope_table = msgspec.structs.replace(symbols.scope_table, package="")
-        return msgspec.structs.replace(symbols, language=language.name, scope_table=scope_table)
+        symbols = msgspec.structs.replace(symbols, language=language.name, scope_table=scope_table)
+        return with_component(symbols, source, scripts, path)
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(language.clean(source) if language.clean else source)
     roots = [tree.root_node]

@@ -493,13 +493,28 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _import_call(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """Add the import of an `import("./a")` expression, under a name that no source can have."""
+    """Add the import of an `import("./a")` expression, under a name that no source can have, and
+    under that of the variable in `const A = lazy(() => import("./a"))`."""
     arguments = node.child_by_field_name("arguments")
     if arguments is not None:
         at = node.start_byte
         module = _string(extraction, arguments.named_children[0])
+        if (name := _lazy_name(node)) is not None:
+            _add_default(extraction, extraction.scope_at(name.start_byte), module, name)
         extraction.imports.append(Import(f"import#{at}", module, "", 0, at, exported=False))
         extraction.chains.know(at, node.end_byte, f"import#{at}")
+
+
+def _lazy_name(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the variable whose value is a call with a function that only imports a module."""
+    kinds = ("arrow_function", "arguments", "call_expression", "variable_declarator")
+    around = node.parent
+    for kind in kinds[:-1]:
+        if around is None or around.type != kind:
+            return None
+        around = around.parent
+    name = around.child_by_field_name("name") if around and around.type == kinds[-1] else None
+    return name if name is not None and name.type == "identifier" else None
 
 
 def _add_default(extraction: Extraction, scope: int, module: str, node: tree_sitter.Node) -> None:
@@ -1392,7 +1407,9 @@ TYPESCRIPT_RULES = Rules(
     self_types=frozenset(("this",)),
 )
 # Frameworks import functions into components by themselves.
-COMPONENT_RULES = replace(TYPESCRIPT_RULES, everywhere=frozenset(("function", "constant")))
+COMPONENT_RULES = replace(
+    TYPESCRIPT_RULES, everywhere=frozenset(("function", "constant", "module"))
+)
 JAVASCRIPT_RULES = replace(
     TYPESCRIPT_RULES,
     scripts="loaded",
