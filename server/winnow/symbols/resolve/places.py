@@ -57,7 +57,12 @@ def _places_of(types: Types, target: Name) -> list[NamePlace]:
     found = [
         NamePlace(target.path, definition.at, definition.name, definition)
         for definition in session.view.definitions_in(target.path)
-        if definition.name == target.name and definition.container == container
+        if definition.name == target.name
+        and (
+            file.scope_at(definition.at) == target.scope
+            if file.rules.plain
+            else definition.container == container
+        )
     ]
     if found:
         return found
