@@ -99,8 +99,8 @@ class Language(Struct, frozen=True, kw_only=True):
     | ``rules`` | tell the resolver how names work in the language |
 
     Without ``tokens``, ``scopes/plain.py`` matches references by name. A query ``uses`` then tells
-    their kinds: ``@type``, ``@call`` (wins over a type) and ``@import``. ``prepare`` reads its
-    other captures.
+    their kinds: ``@type``, ``@call`` (wins over a type) and ``@import``; ``@variable`` is the name
+    of a variable or property (PHP's ``$a``). ``prepare`` reads its other captures.
     """
 
     name: str

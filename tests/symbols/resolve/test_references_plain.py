@@ -198,3 +198,25 @@ def test_templates_of_blade_use_names_of_php(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_variables_of_php_are_no_methods(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Song.php": (
+                "<?php\n"
+                "class Song {\n"
+                "  public function stream() {} // ref: Song.stream definition\n"
+                "  public static function open($stream) {\n"
+                "    fclose($stream);\n"
+                "  }\n"
+                "}\n"
+            ),
+            "use.php": (
+                "<?php\n"
+                "$opened = $song->stream(); // ref: Song.stream call likely\n"
+                "function f() { $stream = 1; return $stream; }\n"
+            ),
+        },
+    )

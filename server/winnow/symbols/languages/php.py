@@ -28,6 +28,7 @@ DEFINITIONS = """
 """
 
 USES = """
+(variable_name (name) @variable)
 (named_type [(name) @type (qualified_name (name) @type .)])
 (base_clause [(name) @type (qualified_name (name) @type .)])
 (class_interface_clause [(name) @type (qualified_name (name) @type .)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from winnow.symbols.file_symbols import ATTRIBUTE, DEFINES, PARAMETER, ROLE
+from winnow.symbols.file_symbols import APART, ATTRIBUTE, DEFINES, PARAMETER, ROLE
 from winnow.symbols.resolve.names import Name, Target, Tier
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
@@ -100,7 +100,7 @@ class NameCandidates:
             if scope in bound or self._is_local(file, here):
                 return {here}
             scope = file.scopes[scope].parent
-        if not self.all:
+        if not self.all or (flags & APART and not self._variables):
             # Nothing defines it: a variable of the enclosing function.
             return {Name(file.path, file.scope_at(at), self.name)}
         return None
@@ -120,7 +120,7 @@ class NameCandidates:
         if meant is not None:
             sure: Tier = "certain" if flags & (DEFINES | PARAMETER) else "likely"
             return sure if target in meant else None
-        if target not in self.all:
+        if target not in self.all or (flags & APART and target not in self._variables):
             return None
         if (
             flags & ROLE != ATTRIBUTE

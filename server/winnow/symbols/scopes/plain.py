@@ -12,6 +12,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from winnow.symbols.file_symbols import (
+    APART,
     ATTRIBUTE,
     BINDS,
     CALLED,
@@ -41,7 +42,7 @@ _IDENTIFIER = re.compile(
 _OTHER = re.compile(r"comment|string|heredoc|keyword|operator|sigil|regex", re.IGNORECASE)
 _PARAMETER = re.compile(r"(?:^|_)(?:param|parameter|parameters|params|argument_name)$")
 # The captures of `Language.uses`; the last one of a name counts.
-_USES = {"type": IN_TYPE, "call": CALLED, "import": IMPORTED}
+_USES = {"variable": APART, "type": IN_TYPE, "call": CALLED, "import": IMPORTED}
 # Separators between a receiver and a member.
 _OPERATORS = frozenset(b".>:\\")
 _SIGNS = b" \t\r\n.>:\\-?!()"
@@ -154,7 +155,7 @@ def find_occurrences(
         use = extraction.flags.get(start, 0)
         flags = use if use & ROLE else flags | use
         if start in parameters:
-            flags |= BINDS | PARAMETER
+            flags = flags & ~APART | BINDS | PARAMETER
         if (found.start(), name) in defined:
             defined.discard((found.start(), name))
             flags = DEFINES
