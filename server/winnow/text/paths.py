@@ -30,8 +30,8 @@ _PLACE = re.compile(
 )
 _COLUMN = re.compile(r".+:[0-9]{1,9}:([0-9]{1,9}):?", re.S)
 LAST_LINE = 999_999_999
-# `send`, `Client.send`, `Client::send`, `Client#send`
-_SYMBOL_NAME = re.compile(r"\w+(?:(?:\.|::|#)\w+)*")
+# `send`, `Client.send`, `Client::send`, `Client#send`, `Net\Client`
+_SYMBOL_NAME = re.compile(r"\\?\w+(?:(?:\.|::|->|#|\\)\w+)*")
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 

@@ -351,6 +351,7 @@ async def _lines_or_definition(
     except NotFound as error:
         if error.meant:
             raise
+        missing = missing if missing.meant else error
         raise await _with_named_file(workspace, missing, request.path, progress) from None
     at = msgspec.structs.replace(request, path=definition.path, ranges=[definition.lines])
     found = await read_file_text(workspace, at)

@@ -79,6 +79,25 @@ async def test_a_mistyped_name_gets_the_closest_name(
     assert raised.value.meant == "Client.send"
 
 
+async def test_a_name_may_have_its_package(make_workspace: MakeWorkspace, folder: Path) -> None:
+    song = "<?php\nnamespace App\\Models;\nclass Song {\n function play() {}\n}\n"
+    write_files(folder, {"app/Models/Song.php": song})
+    found = await read(make_workspace, folder, path="App\\Models\\Song")
+    assert found.chunks[0].content.startswith("class Song")
+    play = await read(make_workspace, folder, path="\\App\\Models\\Song::play")
+    assert play.chunks[0].content == " function play() {}\n"
+
+
+async def test_a_name_that_is_only_similar_is_not_the_one_meant(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    write_files(folder, {"chunks.py": "def save_chunks_if_new(): pass\n"})
+    similar = r"The most similar name is that of the function 'save_chunks_if_new'"
+    with pytest.raises(NotFound, match=similar) as raised:
+        await read(make_workspace, folder, path="saveIfNew")
+    assert not raised.value.meant
+
+
 async def test_a_mistyped_file_gets_the_closest_file(
     make_workspace: MakeWorkspace, folder: Path
 ) -> None:

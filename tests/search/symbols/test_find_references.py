@@ -631,6 +631,21 @@ async def test_overloads_are_said_to_be_one_symbol(
     ]
 
 
+async def test_a_name_may_have_its_package(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+    files = {
+        "app/Models/Song.php": "<?php\nnamespace App\\Models;\nclass Song { function play() {} }\n",
+        "lib/Song.php": "<?php\nclass Song { function play() {} }\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "package"), files))
+    await workspace.index.build()
+    for name in ("App\\Models\\Song", "App\\Models\\Song::play", "app/Models/Song->play"):
+        symbol = (await find(workspace, name=name)).symbol
+        assert symbol is not None
+        assert symbol.path == "app/Models/Song.php"
+    symbol = (await find(workspace, name="Acme\\Song->play")).symbol
+    assert symbol is not None
+
+
 async def test_each_definition_of_a_name_is_listed_once(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from winnow.errors import IndexUnavailable, InvalidParams, NotFound
 from winnow.index.builder.unsaved import UNSAVED_SECONDS
 from winnow.search.code.definitions import definitions_of
+from winnow.search.symbols.navigation import spellings
 from winnow.search.symbols.search import find_symbols, name_meant
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
@@ -40,11 +41,14 @@ async def definition_named(
     Raises NotFound, with the closest name of a symbol if there is one.
     """
     scope = workspace.scope(Filters())
-    dotted = name.replace("::", ".").replace("#", ".")
     try:
-        search = await find_symbols(
-            *(workspace, scope, dotted, progress), exact=True, max_results=MOST
-        )
+        for parts in spellings(name):
+            dotted = ".".join(parts)
+            search = await find_symbols(
+                *(workspace, scope, dotted, progress), exact=True, max_results=MOST
+            )
+            if search.symbols():
+                break
         suggestion = None
         if not search.symbols() and language_of(name) is None:
             suggestion = await name_meant(workspace, name, progress)

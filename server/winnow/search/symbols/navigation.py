@@ -44,6 +44,7 @@ from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile, cached_method
 from winnow.symbols.resolve.types import Class
+from winnow.symbols.search.query import SEPARATOR
 from winnow.symbols.search.weight import FileCategory, category_of, weight
 from winnow.symbols.view import File, SymbolView
 from winnow.text.lines import SourceText, SourceTexts
@@ -63,7 +64,6 @@ _TEST_BELOW = re.compile(
 )
 _TEST_MODULES = frozenset(("test", "tests"))
 _ATTRIBUTES = 500  # bytes before a definition
-_SEPARATOR = re.compile(r"\.|::|#|/")
 _NAME = re.compile(r"\w+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]")
 _ARGUMENTS = re.compile(r"\([^()]*\)?$")
@@ -214,18 +214,14 @@ class Navigation:
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
         """Return the definitions with a name such as `send`, `Client.send` or `net/Client::send`,
         the likeliest first."""
-        parts = parts_of(name_path)
-        if not parts:
-            return []
-        *around, leaf = parts
-        found = [
-            (file, definition)
-            # `A#b` is what documentation calls a member, `#b` a private one of JavaScript.
-            for called in ((leaf, f"#{leaf}") if f"#{leaf}" in name_path else (leaf,))
-            for file, definition in self.view.definitions(called)
-            if _is_within(file, definition, around)
-        ]
-        return sorted(found, key=self._likeliest)
+        leaf = (parts_of(name_path) or [""])[-1]
+        # `A#b` is what documentation calls a member, `#b` a private one of JavaScript.
+        names = (leaf, f"#{leaf}") if f"#{leaf}" in name_path else (leaf,)
+        found = [each for name in names for each in self.view.definitions(name)]
+        for parts in spellings(name_path):
+            if within := [each for each in found if _is_within(*each, parts[:-1])]:
+                return sorted(within, key=self._likeliest)
+        return []
 
     def _likeliest(self, found: tuple[File, Definition]) -> tuple[object, ...]:
         """Return a sort key: the order of find_symbol for exact names, with declarations last."""
@@ -455,18 +451,37 @@ def _bases_in(definition: Definition) -> list[str]:
 
 def parts_of(name_path: str) -> list[str]:
     """Return the parts of a name such as `net/Client::send(data)`, the symbol itself last."""
-    return [part for part in _SEPARATOR.split(_ARGUMENTS.sub("", name_path.strip())) if part]
+    return [part for part in SEPARATOR.split(_ARGUMENTS.sub("", name_path.strip())) if part]
+
+
+def spellings(name_path: str) -> list[list[str]]:
+    """Return the parts of a name; for a name of PHP, then also without the namespaces before its
+    class: files need not be in folders with their names."""
+    parts = parts_of(name_path)
+    starts = range(max(1, len(parts) - 2), len(parts)) if "\\" in name_path else ()
+    return [parts, *(parts[start:] for start in starts if parts[start][:1].isupper())]
 
 
 def _is_within(file: File, definition: Definition, around: Sequence[str]) -> bool:
     """Return True if the folders, file name and containers of a definition end with these names; a
-    package may be a folder, without the file name."""
+    package may be a folder, without the file name, and is written with capitals in some
+    languages."""
     if not around:
         return True
     stem, _, _ = file.path.rpartition(".")
     *folders, name = (stem or file.path).split("/")
     return any(
-        [*filter(None, [*folders, *of_file]), *containers][-len(around) :] == list(around)
+        _ends_with(folders, [*of_file, *containers], around)
         for of_file in ((name,), ())
         for containers in definition.qualifiers
+    )
+
+
+def _ends_with(folders: Sequence[str], names: Sequence[str], around: Sequence[str]) -> bool:
+    """Return True if folders, in any case, and names behind them end with these."""
+    count = min(len(names), len(around))
+    outer, inner = around[: len(around) - count], around[len(around) - count :]
+    above = folders[len(folders) - len(outer) :]
+    return [*names[len(names) - count :]] == [*inner] and (
+        [folder.lower() for folder in above] == [name.lower() for name in outer]
     )

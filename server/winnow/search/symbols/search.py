@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from winnow.search.index.state import (
     state_in_words,
 )
 from winnow.search.shared.scope import shared_symbols
+from winnow.search.symbols.navigation import parts_of
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.search.symbols.unread import unread_files, unread_in_words
 from winnow.symbols.language import generic_languages
@@ -66,6 +68,8 @@ COLD_LISTED = 300
 FIRST_FILES = 24
 # How long a search waits for the index of a small tree to become complete.
 SMALL_SECONDS = 2.0
+# The similarity of a name to the one that was meant: two of ten letters may differ.
+MISSPELLED = 0.8
 # Pages end here: another query is the better way to find what follows.
 MOST = 10_000
 # Shorter names are parts of too many words.
@@ -135,15 +139,23 @@ async def find_symbols(
 async def name_meant(
     workspace: EngineWorkspace, name: str, progress: Progress
 ) -> tuple[str, str] | None:
-    """Return a question with the name of a symbol that is most similar to one that no symbol has,
-    and that name; None if there is none."""
-    dotted = name.replace("::", ".").replace("#", ".")
+    """Return a sentence with the name of a symbol that is most similar to one that no symbol has,
+    and that name, or "" if it is not clear that it was meant; None if there is none."""
+    parts = parts_of(name)
     scope = workspace.scope(Filters())
-    found = await find_symbols(workspace, scope, dotted, progress, max_results=1)
+    found = await find_symbols(workspace, scope, ".".join(parts), progress, max_results=1)
     for symbol in found.symbols():
-        meant = symbol.qualified_name
-        return f"Did you mean the {symbol.kind} {meant!r}?", meant
+        similar = f"the {symbol.kind} {symbol.qualified_name!r}"
+        if _is_misspelled(parts[-1] if parts else name, symbol.name):
+            return f"Did you mean {similar}?", symbol.qualified_name
+        return f"The most similar name is that of {similar}", ""
     return None
+
+
+def _is_misspelled(name: str, meant: str) -> bool:
+    """Return True if two names differ in case and underscores, or in few letters."""
+    folded = (name.replace("_", "").lower(), meant.replace("_", "").lower())
+    return difflib.SequenceMatcher(None, *folded).ratio() >= MISSPELLED
 
 
 class TypedSymbol(NamedTuple):

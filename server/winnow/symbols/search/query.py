@@ -27,7 +27,7 @@ WORDS = 8
 
 _WORD = re.compile(r'"([^"]*)"?|\S+')
 _FIELD = re.compile(r"(kind|path|file|lang|language):(?!:)(.*)", re.S)
-_SEPARATOR = re.compile(r"::|->|[.#/\\:]")
+SEPARATOR = re.compile(r"::|->|[.#/\\:]")
 # The surroundings of names in code and messages: `foo(a, b)`; `get(`, `Vec<T>`, `(*Client).Do`.
 _ARGUMENTS = re.compile(r"(?<=\w)\([^()]*\)")
 _AROUND = re.compile(r"(?<=\w)(?:\(.*$|<[^<>]*>)|^[(*&]+(?=\w)|[()*&]+(?=[.:])", re.S)
@@ -178,9 +178,9 @@ def _term(word: str) -> Term | None:
     if not inner:  # a sign alone is the name of an operator
         return Term(bare, whole=bare) if bare and bare != "'" else None
     inner = _AROUND.sub("", inner) or inner
-    parts = [part.strip("()*&'\"`") for part in _SEPARATOR.split(inner)]
+    parts = [part.strip("()*&'\"`") for part in SEPARATOR.split(inner)]
     *qualifiers, name = parts
-    typed = zip(qualifiers, _SEPARATOR.findall(inner), strict=True)
+    typed = zip(qualifiers, SEPARATOR.findall(inner), strict=True)
     pairs = [(part, separator) for part, separator in typed if part]
     return Term(
         # Without qualifiers, the name may consist of separators only.
