@@ -220,3 +220,23 @@ def test_variables_of_php_are_no_methods(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_computed_attributes_of_laravel_are_read_in_snake_case(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Song.php": (
+                "<?php\n"
+                "class Song {\n"
+                "  protected function albumArtist(): Attribute {} // ref: albumArtist definition\n"
+                "  function trackTitle(): string {} // ref: trackTitle definition\n"
+                "}\n"
+            ),
+            "use.php": (
+                "<?php\n"
+                "$albumArtist = $song->album_artist; // ref: albumArtist read possible\n"
+                "echo $song->track_title . $album_artist;\n"
+            ),
+        },
+    )

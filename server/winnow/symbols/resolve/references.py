@@ -9,6 +9,7 @@ declared type, it is only "possible"; those servers return nothing there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
@@ -51,6 +52,7 @@ from winnow.symbols.resolve.names import (
     from_module,
     imported,
 )
+from winnow.symbols.resolve.places import places
 from winnow.symbols.resolve.plain import NameCandidates
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session, cached_method
@@ -67,6 +69,8 @@ BUILT_IN = External("")
 FEW = 12  # up to this many names are looked up individually in a file
 FAMILY_TO_OTHERS = 3
 CONSTRUCTOR = "constructor"
+_CAPITAL = re.compile(r"(?<!^)[A-Z]")
+_ACCESSOR = re.compile(r"\bfunction \w+\(\): Attribute\b")
 
 
 class Meaning(Struct, frozen=True):
@@ -441,6 +445,7 @@ class Resolver:
             return
         if name == CONSTRUCTOR:
             yield from self._constructed(targets, path)
+        yield from self._accessed(name, targets, path)
         wanted = {
             replace(target, spaces=0) if isinstance(target, Name) else target: target
             for target in targets
@@ -515,6 +520,21 @@ class Resolver:
             for use in self.references(of.name, [of], path):
                 if use.flags & CALLED:
                     yield replace(use, name=use.name or of.name)
+
+    def _accessed(
+        self, name: str, targets: list[Target], path: str | None
+    ) -> Iterator[ResolvedReference]:
+        """Yield what may read the attribute that a method of Laravel computes: `a.full_name` for
+        `fullName(): Attribute`."""
+        attribute = _CAPITAL.sub(r"_\g<0>", name).lower()
+        named = places(self.types, targets) if attribute != name else []
+        if not any(it.definition and _ACCESSOR.search(it.definition.signature) for it in named):
+            return
+        for file, numbers in self.session.uses(attribute):
+            if world(file.language) == "php" and path in (None, file.path):
+                for at, flags, _ in numbers:
+                    if flags & ROLE == ATTRIBUTE:
+                        yield ResolvedReference(file.path, at, flags, "possible", attribute)
 
     def _files(
         self, name: str, names: _Names, path: str | None
