@@ -661,3 +661,19 @@ async def test_each_definition_of_a_name_is_listed_once(
     [warning] = (await find(workspace, name="mark")).warnings
     assert "also defined at b.swift:2: these" in warning
     assert (await find(workspace, name="Shop")).warnings == []
+
+
+async def test_other_definitions_to_which_possible_uses_may_belong_are_named(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {
+        "Album.php": "<?php\nclass Album { function filter() {} }\n",
+        "Song.php": "<?php\nclass Song { function filter() {} function other() {} }\n",
+        "use.php": "<?php\n$made->filter(); $made->other();\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "namesakes"), files))
+    await workspace.index.build()
+    assert (await find(workspace, name="Album.filter")).warnings == [
+        "possible uses may be those of 'filter' at Song.php:2"
+    ]
+    assert (await find(workspace, name="Song.other")).warnings == []

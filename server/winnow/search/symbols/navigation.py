@@ -279,6 +279,20 @@ class Navigation:
         known = languages()
         return sorted(name for name in plain if name not in known or not known[name].uses)
 
+    def namesakes(self, symbols: Sequence[SymbolAtPosition]) -> list[NamePlace]:
+        """Return the other definitions of a symbol's name in languages known by names only: the
+        uses of members there are decided by little."""
+        path, name = symbols[0].path, symbols[0].name
+        file = self.resolver.session.file(path)
+        if file is None or not file.rules.plain:
+            return []
+        meant = {(place.path, place.at) for symbol in symbols for place in symbol.places}
+        return [
+            NamePlace(found_in.path, each.at, name, each)
+            for found_in, each in self.resolver.session.definitions(name, file.language)
+            if each.container and not each.local and (found_in.path, each.at) not in meant
+        ]
+
     # --- uses ---------------------------------------------------------------------------
 
     def references_of_any(self, symbols: Sequence[SymbolAtPosition]) -> Iterator[SymbolUse]:

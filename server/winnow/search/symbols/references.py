@@ -88,7 +88,8 @@ class References(msgspec.Struct, frozen=True):
 class _Resolved(msgspec.Struct, frozen=True):
     """The selected symbols with their uses; ``more`` is the number of further symbols with the
     name, whose uses were not searched, ``unread`` the files that :meth:`Navigation.unread`
-    returns, ``kindless`` the symbols' languages in which kinds are not known."""
+    returns, ``kindless`` the symbols' languages in which kinds are not known, ``namesakes`` other
+    definitions of the name, to which possible uses may belong."""
 
     symbols: list[SymbolAtPosition]
     more: int
@@ -96,6 +97,7 @@ class _Resolved(msgspec.Struct, frozen=True):
     undecided: int
     unread: dict[str, str]
     kindless: Sequence[str] = ()
+    namesakes: Sequence[NamePlace] = ()
 
 
 async def find_references(
@@ -160,7 +162,8 @@ async def _references(
         undecided = navigation.resolver.undecided
         unread = navigation.unread(symbols[0].name, symbols[0].path)
         kindless = navigation.kindless(symbols) if filters.kinds and not filters.callees else []
-        return _Resolved(symbols, more, references, undecided, unread, kindless)
+        namesakes = navigation.namesakes(symbols)
+        return _Resolved(symbols, more, references, undecided, unread, kindless, namesakes)
 
     await begin_index(workspace, progress)
     progress("Finding references")
@@ -495,6 +498,14 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
         warnings.append(
             f"{found.undecided} more uses of the name {symbol.name!r} have receivers of unknown"
             " type, and other classes define it, too: use grep to see them"
+        )
+    possible = sum(use.confidence == "possible" for use in found.references)
+    if possible and found.namesakes and not symbol.guessed:
+        named = ", ".join(map(shown.place, found.namesakes[:OTHERS_NAMED]))
+        more = len(found.namesakes) - OTHERS_NAMED
+        warnings.append(
+            f"possible uses may be those of {symbol.name!r} at {named}"
+            + (f" and {more} other places" if more > 0 else "")
         )
     overloads = [
         place
