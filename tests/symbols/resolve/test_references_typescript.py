@@ -613,7 +613,7 @@ def test_scripts_of_components_import_as_modules_do(tmp_path: Path) -> None:
                 '<script setup lang="ts">\n'
                 "import { useCache as cached } from './useCache'"
                 "  // ref: useCache import ;; useCache import\n"
-                "const { drop } = cached()  // ref: useCache call\n"
+                "const { drop } = cached()  // ref: useCache call ;; drop read\n"
                 "useTheme()  // ref: useTheme call likely\n"
                 "</script>\n"
             ),
@@ -655,3 +655,29 @@ def test_a_component_has_the_name_of_its_file(tmp_path: Path) -> None:
         "lazy.ts:98 Later read certain",
         "ui/AlertBox.vue:0 AlertBox definition certain",
     ]
+
+
+def test_names_that_a_function_returns_in_an_object_are_used_through_its_calls(
+    tmp_path: Path,
+) -> None:
+    check_references(
+        tmp_path,
+        {
+            "useCache.ts": (
+                "export const useCache = () => {\n"
+                "  const drop = () => 1  // ref: drop definition\n"
+                "  const hidden = () => 1  // ref: hidden definition\n"
+                "  return { drop }  // ref: drop read\n"
+                "}\n"
+            ),
+            "Menu.vue": (
+                '<script setup lang="ts">\n'
+                "import { useCache } from './useCache'\n"
+                "const { drop, hidden } = useCache()  // ref: drop read\n"
+                "const cache = useCache()\n"
+                "cache.drop(); cache.hidden()  // ref: drop call\n"
+                "useCache().drop()  // ref: drop call\n"
+                "</script>\n"
+            ),
+        },
+    )

@@ -34,6 +34,7 @@ from winnow.symbols.file_symbols import (
     TYPE,
     WRITTEN,
     Definition,
+    unpack_numbers,
     unpack_occurrences,
 )
 from winnow.symbols.language import languages
@@ -62,6 +63,7 @@ _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
 _TEST_BELOW = re.compile(
     rb"#\[(?:cfg\(test\)|(?:\w+::)*(?:rs)?test\b[^\]\n]*)\]\s*(?:(?:#\[[^\n]*|//[^\n]*)\s+)*$"
 )
+_VARIABLES = frozenset(("variable", "constant"))
 _TEST_MODULES = frozenset(("test", "tests"))
 _ATTRIBUTES = 500  # bytes before a definition
 _NAME = re.compile(r"\w+")
@@ -224,9 +226,13 @@ class Navigation:
         return []
 
     def _likeliest(self, found: tuple[File, Definition]) -> tuple[object, ...]:
-        """Return a sort key: the order of find_symbol for exact names, with declarations last."""
+        """Return a sort key: the order of find_symbol for exact names, with declarations last, and
+        variables for a member behind the member, as in `const { send } = client`."""
         file, definition = found
+        packed = self.view.occurrences_in(file.path, definition.name)
+        numbers = unpack_numbers(packed) if definition.kind in _VARIABLES else ()
         return (
+            any(at == definition.at and flags & SHORTHAND for at, flags, _ in numbers),
             definition.declared,
             -weight(definition, self.category(file.path), file.language),
             file.path,

@@ -15,7 +15,13 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from winnow.symbols.expressions import Expression, parse_expression
+from winnow.symbols.expressions import (
+    CALL,
+    DeclaredType,
+    Expression,
+    NameStep,
+    parse_expression,
+)
 from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
@@ -298,7 +304,36 @@ class Resolver:
         self, file: ResolverFile, scope: int, name: str, receiver: Expression, apart: bool
     ) -> Meaning:
         kinds = self.types.each(file, scope, receiver)
+        if kinds == (None,) and file.rules.merging:
+            returned = self._returned(file, scope, name, receiver)
+            return Meaning(returned, unknown=not returned)
         return _either([self._attribute_of(file, name, kind, apart) for kind in kinds])
+
+    def _returned(
+        self, file: ResolverFile, scope: int, name: str, receiver: Expression
+    ) -> list[Target]:
+        """Return the local name of a function that it returns in an object, `return { name }`, for
+        `called().name` and for `value.name` after `value = called()`."""
+        first = receiver.steps[0] if len(receiver.steps) == 1 else None
+        if isinstance(first, NameStep):
+            bound = self.types.named(file, scope, first.name, called=False)
+            local = [it for it in bound if isinstance(it, Name) and it.path == file.path]
+            sources = file.type_sources(local[0].scope, first.name) if local else ()
+            if len(sources) != 1 or isinstance(sources[0], DeclaredType):
+                return []
+            receiver = sources[0].value
+        if receiver.steps[-1:] != (CALL,):
+            return []
+        called = self.types.of(file, scope, Expression(receiver.steps[:-1]))
+        home = self.session.file(called.path) if isinstance(called, Function) else None
+        if home is None or not isinstance(called, Function):
+            return []
+        inner = home.functions.get((called.scope, called.name))
+        is_returned = any(
+            flags & (SHORTHAND | BINDS) == SHORTHAND and home.scope_at(at) == inner
+            for at, flags, _ in self.session.unpacked(home, name)
+        )
+        return self.types.named(home, inner, name, False) if inner and is_returned else []
 
     def _attribute_of(self, file: ResolverFile, name: str, kind: Type, apart: bool) -> Meaning:
         """Return the meaning of a name after a receiver of this type."""
