@@ -240,3 +240,79 @@ def test_computed_attributes_of_laravel_are_read_in_snake_case(tmp_path: Path) -
             ),
         },
     )
+
+
+def test_java_uses_definitions_and_accessors_of_kotlin(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Card.kt": (
+                "class Card(\n"
+                "  val embedUrl: String, // ref: Card.embedUrl definition\n"
+                "  var isOpen: Boolean, // ref: Card.isOpen definition\n"
+                ") {\n"
+                "  fun shuffle() {} // ref: Card.shuffle definition\n"
+                "}\n"
+            ),
+            "Use.java": (
+                "class Use {\n"
+                '  String getEmbedUrl() { return ""; }\n'
+                "  void run(Card card, Use use) {\n"
+                "    card.shuffle(); // ref: Card.shuffle call likely\n"
+                "    card.setOpen(card.isOpen()); // ref: Card.isOpen call likely"
+                " ;; Card.isOpen call possible\n"
+                "    card.getEmbedUrl(); // ref: Card.embedUrl call possible\n"
+                "    use.getEmbedUrl();\n"
+                "  }\n"
+                "}\n"
+            ),
+        },
+    )
+
+
+def test_kotlin_uses_accessors_of_java_as_properties(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Card.java": (
+                "class Card {\n"
+                '  String getTitle() { return ""; } // ref: Card.getTitle definition\n'
+                "  void setTitle(String to) {} // ref: Card.setTitle definition\n"
+                "}\n"
+            ),
+            "Use.kt": (
+                "fun use(card: Card, title: String) =\n"
+                "  card.title // ref: Card.getTitle read possible ;; Card.setTitle read possible\n"
+            ),
+        },
+    )
+
+
+def test_swift_and_c_use_objective_c(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Menu.m": (
+                "@implementation Menu\n"
+                "- (void)disableIcons { } // ref: Menu.disableIcons definition\n"
+                "@end\n"
+                "int counted(void) { return 1; } // ref: counted definition\n"
+            ),
+            "Use.swift": "menu.disableIcons() // ref: Menu.disableIcons call likely\n",
+            "use.c": "int all(void) { return counted(); } // ref: counted call likely\n",
+        },
+    )
+
+
+def test_swift_and_objective_c_use_c(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "count.h": "int counted(int a); // ref: counted definition\n",
+            "count.c": (
+                '#include "count.h"\nint counted(int a) { return a; } // ref: counted definition\n'
+            ),
+            "Use.swift": "let all = counted(1) // ref: counted call likely\n",
+            "Use.m": "int all(void) { return counted(2); } // ref: counted call likely\n",
+        },
+    )

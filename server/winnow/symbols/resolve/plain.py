@@ -66,15 +66,16 @@ class NameCandidates:
                 targets = targets_at(found_in.path, definition.at, name)
                 found = [candidate for candidate in targets if isinstance(candidate, Name)]
             owner = around or found_in.path.rpartition("/")[2].partition(".")[0]
+            # The declarations of one symbol, as in a header and its source.
+            key = str(min(((each.path, each.scope) for each in found), default=""))
+            if definition.kind in _SPREAD or found_in.language in _OPEN:
+                key = definition.qualified_name
             for candidate in found:
                 self.all[candidate] = None
                 self.owners[candidate] = owner
                 self.by_owner.setdefault(owner, set()).add(candidate)
                 if definition.kind in _VARIABLES:
                     self._variables.add(candidate)
-                key = f"{found_in.path} {candidate.scope}"
-                if definition.kind in _SPREAD or found_in.language in _OPEN:
-                    key = definition.qualified_name
                 self.same[candidate] = groups.setdefault(key, set())
                 self.same[candidate].add(candidate)
         self.single = len(groups) == 1

@@ -28,6 +28,7 @@ from winnow.symbols.file_symbols import (
     BARE,
     BINDS,
     CALLED,
+    DEFINES,
     IMPORTED,
     IN_TYPE,
     KEY,
@@ -45,6 +46,13 @@ from winnow.symbols.file_symbols import (
     scope_of_name,
 )
 from winnow.symbols.resolve import plain
+from winnow.symbols.resolve.accessors import (
+    JAVA,
+    PROPERTIES,
+    WITH_PROPERTIES,
+    accessors,
+    property_of,
+)
 from winnow.symbols.resolve.linkage import Linker
 from winnow.symbols.resolve.names import (
     TIERS,
@@ -474,10 +482,9 @@ class Resolver:
 
         ``language`` is the language of the file in which the user selected the name.
         """
-        if any(self._linked(target) for target in targets):
-            yield from self.linker.uses(name, targets, path)
+        if linked := [target for target in targets if self._linked(target)]:
+            yield from self.linker.uses(name, linked, path)
             self.undecided += self.linker.undecided
-            return
         if name == CONSTRUCTOR:
             yield from self._constructed(targets, path)
         yield from self._accessed(name, targets, path)
@@ -494,6 +501,7 @@ class Resolver:
         worlds = {world(of.language) for target in targets if (of := self._file(target))}
         if not worlds and language:
             worlds = {world(language)}
+        by_name = [target for target in targets if self._is_plain(target)]
         names = _Names(name)
         self._add_defaults(names, wanted)
         for called in names:
@@ -503,7 +511,15 @@ class Resolver:
                 if file.rules.plain:
                     yield from self._plain_references(file, name, wanted, numbers)
                     continue
-                for at, flags, receiver in numbers:
+                places, found = list(numbers), set[int]()
+                for use in self._unresolved(file, name, by_name, places) if called == name else ():
+                    found.add(use.at)
+                    yield use
+                if file.rules.linkage or (by_name and len(by_name) == len(targets)):
+                    continue
+                for at, flags, receiver in places:
+                    if at in found:
+                        continue
                     meaning = self.meaning(file, called, at, flags, receiver)
                     meant = [wanted[target] for target in meaning.targets if target in wanted]
                     if meant:
@@ -531,6 +547,7 @@ class Resolver:
                         yield ResolvedReference(file.path, at, flags, tier)
                     elif meaning.unknown:
                         self.undecided += 1
+        yield from self._through_accessors(name, targets, path)
 
     def _written(self, file: ResolverFile, name: str, at: int, flags: int) -> str:
         """Return the text at an occurrence of a name."""
@@ -662,6 +679,68 @@ class Resolver:
                 if tier in tiers:
                     yield ResolvedReference(file.path, at, flags, tier)
                     break
+
+    def _is_plain(self, target: Target) -> bool:
+        file = self._file(target)
+        return file is not None and file.rules.plain
+
+    def _unresolved(
+        self, file: ResolverFile, name: str, targets: list[Target], places: Iterable[Numbers]
+    ) -> Iterator[ResolvedReference]:
+        """Yield the uses of targets in a plain language that a file in another language can have:
+        those that it does not resolve itself."""
+        if targets:
+            unresolved = (place for place in places if not self._is_resolved(file, name, place))
+            yield from self._plain_references(file, name, targets, unresolved)
+
+    def _is_resolved(self, file: ResolverFile, name: str, place: Numbers) -> bool:
+        """Return True if the name at a place means something that its own language defines."""
+        meaning = self.meaning(file, name, *place)
+        return any(
+            not isinstance(target, External) and target.path != "" for target in meaning.targets
+        )
+
+    def _through_accessors(
+        self, name: str, targets: Iterable[Target], path: str | None
+    ) -> Iterator[ResolvedReference]:
+        """Yield the possible uses of a property by its accessors in Java, and of accessors in Java
+        as a property."""
+        for target in targets:
+            file, owner = self._file(target), self._owner(target)
+            if file is None or owner is None or not isinstance(target, Name):
+                continue
+            if file.language == "java" and target.apart:
+                names, languages = [*filter(None, [property_of(name)])], WITH_PROPERTIES
+            elif file.language in WITH_PROPERTIES and self._is_property(file, target):
+                names, languages = accessors(name), JAVA
+            else:
+                continue
+            for accessor in names:
+                yield from self._named_differently(accessor, owner, languages, path)
+
+    def _named_differently(
+        self, name: str, owner: Class, languages: Collection[str], path: str | None
+    ) -> Iterator[ResolvedReference]:
+        """Yield the possible uses of a class's member by another name in other languages."""
+        classes = frozenset((owner.name.rpartition(".")[2],))
+        for file, numbers in self._files(name, _Names(name), path):
+            for place in numbers if file.language in languages else ():
+                at, flags, _ = place
+                if flags & (BINDS | DEFINES) or (file.rules.plain and flags & ROLE != ATTRIBUTE):
+                    continue
+                if not file.rules.plain and self._is_resolved(file, name, place):
+                    continue
+                if self._mentions(file, classes):
+                    yield ResolvedReference(file.path, at, flags, "possible", name)
+                else:
+                    self.undecided += 1
+
+    def _is_property(self, file: ResolverFile, target: Name) -> bool:
+        return any(
+            definition.kind in PROPERTIES and file.scope_at(definition.at) == target.scope
+            for found_in, definition in self.session.definitions(target.name)
+            if found_in.path == file.path
+        )
 
     def _owner(self, target: Target) -> Class | None:
         """Return the class that a target is a member of."""

@@ -105,6 +105,7 @@ _WORLDS = {
     "cpp": "c",
     "objc": "c",
     "cuda": "c",
+    "swift": "c",
     "tsx": "typescript",
     "javascript": "typescript",
     "jsx": "typescript",
