@@ -378,24 +378,6 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         "}\n",
         "variable:max variable:add variable:name variable:meta variable:nested",
     ),
-    "objc": (
-        "#import <F.h>\n"
-        "@protocol Run\n"
-        "- (void)go;\n"
-        "@end\n"
-        "@interface Shop : Base\n"
-        "@property (nonatomic) int count;\n"
-        "- (void)run:(int)x with:(int)y;\n"
-        "+ (id)make;\n"
-        "@end\n"
-        "@implementation Shop\n"
-        "- (void)run:(int)x with:(int)y { int z; }\n"
-        "@end\n"
-        "int add(int a) { return a; }\n"
-        "typedef struct { int x; } Point;\n",
-        "interface:Run method:Run.go interface:Shop property:Shop.count method:Shop.run"
-        " method:Shop.make class:Shop method:Shop.run function:add type:Point",
-    ),
     "ocaml": (
         "module Demo = struct\n"
         "  let x = 1\n"

@@ -316,3 +316,44 @@ def test_swift_and_objective_c_use_c(tmp_path: Path) -> None:
             "Use.m": "int all(void) { return counted(2); } // ref: counted call likely\n",
         },
     )
+
+
+def test_messages_of_objective_c_are_uses_of_methods(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Shop.h": (
+                "@interface Shop // ref: Shop definition\n"
+                "- (void)sell:(int)a to:(id)b; // ref: Shop.sell definition\n"
+                "@end\n"
+            ),
+            "Shop.m": (
+                "@implementation Shop // ref: Shop type likely\n"
+                "- (void)sell:(int)a to:(id)b { // ref: Shop.sell definition\n"
+                "  [self sell:1 to:b]; // ref: Shop.sell call likely\n"
+                "}\n"
+                "@end\n"
+            ),
+            "Door.m": (
+                "@implementation Door\n"
+                "- (void)sell:(int)a { [self sell:1]; }\n"
+                "- (void)use:(Shop *)shop { // ref: Shop type likely\n"
+                "  [shop sell:1 to:nil]; // ref: Shop.sell call likely\n"
+                "}\n"
+                "@end\n"
+            ),
+        },
+    )
+
+
+def test_extensions_of_two_classes_are_two_symbols(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "binding.kt": (
+                "fun Activity.bind() = 1 // ref: Activity.bind definition\n"
+                "fun Fragment.bind() = 2 // ref: Fragment.bind definition\n"
+                "fun Fragment.twice() = this.bind() // ref: Fragment.bind call likely\n"
+            ),
+        },
+    )

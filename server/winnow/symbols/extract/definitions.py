@@ -37,7 +37,8 @@ _BODY = re.compile(
     r"(?:field_)?declaration_list|enumerator_list|enum_variant_list"
 )
 _ANNOTATIONS = re.compile(
-    r"(?:@(?!(?:interface|mixin|function|keyframes|typep?|opaque|\w*callback)\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+"
+    r"(?:@(?!(?:interface|protocol|property(?= \()|mixin|function|keyframes|typep?|opaque"
+    r"|\w*callback)\b)[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s+)+"
 )
 # Blanks at brackets, in a signature of several lines.
 _BRACKETS = re.compile(r"([(\[]) |,? ([)\]])")

@@ -43,7 +43,6 @@ FILES: Mapping[str, str] = {
     "luau": ".luau",
     "nim": ".nim .nims .nimble",
     "nix": ".nix",
-    "objc": ".m .mm",
     "ocaml": ".ml .eliom",
     "ocaml_interface": ".mli .eliomi",
     "odin": ".odin",
@@ -92,12 +91,6 @@ PATTERNS: Mapping[str, str] = {
     "julia": """
 (assignment . (call_expression . (identifier) @name)) @definition.function
 (const_statement (assignment . (identifier) @name)) @definition.constant
-""",
-    "objc": """
-(property_declaration (struct_declaration (struct_declarator (identifier) @name)))
-  @definition.property
-(property_declaration (struct_declaration (struct_declarator
-  (pointer_declarator declarator: (identifier) @name)))) @definition.property
 """,
     "ocaml": """
 (variant_declaration (constructor_declaration (constructor_name) @name) @definition.enum_member)

@@ -119,6 +119,7 @@ _CPP = tuple(
         (b"{}", rb"\)\s*:\s*\w+\([^()]*\)\s*\{\}"),
     )
 )
+_OBJECTIVE_C = re.compile(rb"^[ \t]*(?:@(?:interface|protocol|class)\b|#import\b)", re.MULTILINE)
 _UNREAD = re.compile(rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CONDITION = re.compile(rb"^[ \t]*#[ \t]*(if|el|endif)([^\n]*)", re.MULTILINE)
 _ONLY_CPP = re.compile(rb"(?!n|.*!\s*defined).*\b__cplusplus\b")
@@ -133,7 +134,9 @@ def kind(kind: str, header: str, name: str, container: str) -> str:
 
 
 def instead(source: bytes) -> str:
-    """Return "cpp" for headers of C++, which share their file extension with C."""
+    """Return the language of headers of C++ and Objective-C, which share C's file extension."""
+    if _OBJECTIVE_C.search(source):
+        return "objc"
     signs = [sign for word, sign in _CPP if word in source]
     if not signs:
         return ""

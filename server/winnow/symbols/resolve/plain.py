@@ -19,7 +19,7 @@ from winnow.symbols.view import SymbolView
 _VARIABLES = frozenset(("field", "property", "variable", "enum_member"))
 # Kinds that continue in other files, and languages in which classes do.
 _SPREAD = frozenset(("module", "namespace"))
-_OPEN = frozenset(("ruby", "csharp", "swift"))
+_OPEN = frozenset(("ruby", "csharp", "objc", "swift"))
 _SELVES = frozenset(("self", "this", "Self", "static", "__MODULE__"))
 
 
@@ -28,6 +28,11 @@ def _no_module(view: SymbolView, importer: str, name: str) -> str | None:
 
 
 RULES = Rules(module=_no_module, plain=True)
+
+
+def _last(name: str) -> str:
+    """Return the last part of the name of a class."""
+    return name.rpartition(".")[2]
 
 
 class NameCandidates:
@@ -85,15 +90,15 @@ class NameCandidates:
         scope = file.scope_at(at)
         if flags & DEFINES:
             around = file.class_around(scope)
-            if around is not None and file.scopes[around].name == self.name:  # a constructor
-                scope = file.scopes[around].parent
+            if around is not None and _last(file.scopes[around].name) == self.name:
+                scope = file.scopes[around].parent  # a constructor
             here = Name(file.path, scope, self.name)
             return self.same.get(here, {here})
         if flags & ROLE == ATTRIBUTE:
             before = file.scope_table.receivers[receiver]
             if before in _SELVES:
                 around = file.class_around(scope)
-                before = file.scopes[around].name if around is not None else before
+                before = _last(file.scopes[around].name) if around is not None else before
             return self.by_owner.get(before)
         bound = self.session.bound(file, self.name)
         while scope > 0:
@@ -130,7 +135,7 @@ class NameCandidates:
         ):
             # Without a receiver, members are visible in their class and its subclasses.
             around = file.class_around(file.scope_at(at))
-            inside = around is not None and file.scopes[around].name == self.owners[target]
+            inside = around is not None and _last(file.scopes[around].name) == self.owners[target]
             return "likely" if inside else "possible"
         near = self.single or any(
             self._is_near(file, definition) for definition in self.same[target]

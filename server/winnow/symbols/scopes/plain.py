@@ -154,6 +154,8 @@ def find_occurrences(
         flags, receiver = _before(extraction, found.start())
         use = extraction.flags.get(start, 0)
         flags = use if use & ROLE else flags | use
+        if start in extraction.owners:
+            receiver = extraction.chains.number(extraction.owners[start])
         if start in parameters:
             flags = flags & ~APART | BINDS | PARAMETER
         if (found.start(), name) in defined:
@@ -178,7 +180,14 @@ def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
 
 def _scopes(definitions: list[Definition]) -> list[LexicalScope]:
     found: dict[tuple[int, int], LexicalScope] = {}
+    around: list[Definition] = []
     for definition in definitions:
+        while around and around[-1].end <= definition.start:
+            around.pop()
+        part = _part_of(definition, around[-1].qualified_name if around else "")
+        if part:
+            key = (definition.start, -definition.end)
+            found.setdefault(key, LexicalScope(definition.start, definition.end, 0, "part", part))
         kind = (
             "function"
             if definition.kind in _FUNCTIONS
@@ -188,11 +197,20 @@ def _scopes(definitions: list[Definition]) -> list[LexicalScope]:
         )
         start = definition.at + len(definition.name.encode())
         if kind and start < definition.end:
+            around.append(definition)
             found.setdefault(
                 (start, -definition.end),
                 LexicalScope(start, definition.end, 0, kind, definition.name),
             )
     return [found[key] for key in sorted(found)]
+
+
+def _part_of(definition: Definition, around: str) -> str:
+    """Return the name of a class declared elsewhere that a definition is a member of, as seen from
+    the definition ``around`` it, or ""."""
+    if definition.container == around:
+        return ""
+    return definition.container.removeprefix(f"{around}.")
 
 
 def _before(extraction: Extraction, start: int) -> tuple[int, int]:
