@@ -357,3 +357,17 @@ def test_extensions_of_two_classes_are_two_symbols(tmp_path: Path) -> None:
             ),
         },
     )
+
+
+def test_types_that_the_grammar_of_swift_does_not_parse_are_used(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "errors.swift": "enum SaveError: Error {} // ref: SaveError definition\n",
+            "use.swift": (
+                "struct Shop {\n"
+                "  func save() throws(SaveError) {} // ref: SaveError type likely\n"
+                "}\n"
+            ),
+        },
+    )

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+from winnow.symbols.file_symbols import IN_TYPE
 from winnow.symbols.language import Language, hidden_by
+
+if TYPE_CHECKING:
+    from winnow.symbols.extract.extraction import Extraction
 
 DEFINITIONS = """
 (class_declaration declaration_kind: "class" name: (type_identifier) @name) @definition.class
@@ -46,6 +53,33 @@ USES = """
 (import_declaration (identifier (simple_identifier) @import .))
 """
 
+# What the grammar does not parse: an attribute of a function in a function, after which it takes
+# the rest of the file for one expression; the type of an error that is thrown; underscored macros;
+# conditions inside classes and functions.
+_UNPARSABLE = re.compile(
+    rb"^[ \t]+@([A-Z]\w*)(?=[ \t]+(?:\w+[ \t]+)*func\b)"
+    rb"|\bnonisolated\(unsafe\)"
+    rb"|(?<=\bthrows)\(([\w.]+)\)"
+    rb"|#_(?=[a-z])"
+    rb"|^[ \t]*#(?:if|elseif|else|endif)\b[^\r\n]*",
+    re.MULTILINE,
+)
+
+
+def clean(source: bytes) -> bytes:
+    """Return the text without what the grammar does not parse. Offsets stay the same."""
+    return _UNPARSABLE.sub(lambda found: b" " * len(found[0]), source)
+
+
+def collect(extraction: Extraction) -> None:
+    """Add the types that :func:`clean` removes."""
+    for found in _UNPARSABLE.finditer(extraction.source):
+        group = found.lastindex
+        if group is not None:
+            before, _, name = found[group].rpartition(b".")
+            at = found.start(group) + len(before) + bool(before)
+            extraction.more.append((name.decode(), at, IN_TYPE))
+
 
 SWIFT = Language(
     name="swift",
@@ -53,6 +87,8 @@ SWIFT = Language(
     programs=("swift",),
     definitions=DEFINITIONS,
     uses=USES,
+    clean=clean,
+    collect=collect,
     exported=hidden_by(r"\b(?:file)?private\b(?!\s*\(set\))"),
     comments=("comment", "multiline_comment"),
 )
