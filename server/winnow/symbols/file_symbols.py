@@ -123,6 +123,7 @@ APART = 0x800  # in the language's second name space, see `Rules.apart`
 QUALIFIES = 0x1000  # before a dot in a type or `::`: a namespace (in C++, or a class)
 
 STATIC = 0x4000  # a member of the class itself, not of its instances
+LOCAL = 0x8000  # a local variable, in languages whose names are not resolved
 MENTIONED = 0x2000  # in a doc comment or export list: can mean a type, a value, anything
 
 

@@ -371,3 +371,88 @@ def test_types_that_the_grammar_of_swift_does_not_parse_are_used(tmp_path: Path)
             ),
         },
     )
+
+
+def test_overriding_methods_are_definitions_of_the_method(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Listener.kt": (
+                "interface Listener { fun onPick(a: Int) } // ref: Listener.onPick definition\n"
+            ),
+            "Use.kt": (
+                "class One : Base(), Listener {\n"
+                "  override fun onPick(a: Int) {} // ref: Listener.onPick definition likely\n"
+                "}\n"
+                "class Two : One() {\n"
+                "  override fun onPick(a: Int) {} // ref: Listener.onPick definition likely\n"
+                "  fun show() = add(object : Listener {\n"
+                "    override fun onPick(a: Int) {} // ref: Listener.onPick definition likely\n"
+                "  })\n"
+                "}\n"
+                "class Other { fun onPick(a: Int) {} }\n"
+            ),
+            "Three.java": (
+                "class Three implements Listener {\n"
+                "  public void onPick(int a) {} // ref: Listener.onPick definition likely\n"
+                "}\n"
+                "class Fourth { void onPick(int a) {} }\n"
+            ),
+            "delegate.swift": (
+                "protocol Delegate { func changed() } // ref: Delegate.changed definition\n"
+            ),
+            "use.swift": (
+                "extension Window: Delegate {\n"
+                "  func changed() {} // ref: Delegate.changed definition likely\n"
+                "}\n"
+                "class Door { func changed() {} }\n"
+            ),
+        },
+    )
+
+
+def test_local_variables_are_no_members(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "article.swift": (
+                "class Article {\n"
+                "  var url: String? // ref: Article.url definition\n"
+                "  func show(other: Article) {\n"
+                "    if let url = url { // ref: Article.url read likely\n"
+                "      open(url)\n"
+                "    }\n"
+                "    let old = url // ref: Article.url read likely\n"
+                "    let url = other.url // ref: Article.url read likely\n"
+                "    print(url)\n"
+                "    all.map { url in url }\n"
+                "  }\n"
+                "}\n"
+                "struct Feed { var url: String }\n"
+            ),
+            "use.swift": (
+                "class Saved: Article {\n"
+                "  func again() { print(url) } // ref: Article.url read likely\n"
+                "}\n"
+                "func run(article: Article) {\n"
+                "  for url in all { print(url) }\n"
+                "  print(url)\n"
+                "  fetch(url: 1)\n"
+                "  Article(url: 2) // ref: Article.url write likely\n"
+                "  article.url = nil // ref: Article.url write likely\n"
+                "}\n"
+            ),
+            "Card.kt": (
+                "data class Card(val title: String) // ref: Card.title definition\n"
+                "fun use(card: Card) {\n"
+                "  val title = card.title // ref: Card.title read likely\n"
+                "  print(title)\n"
+                "  Card(title = title) // ref: Card.title write likely\n"
+                "  card.copy(title = title) // ref: Card.title write likely\n"
+                "  show(title = title)\n"
+                "  cards.map { (title, b) -> title }\n"
+                "}\n"
+                "class Page(val title: String)\n"
+            ),
+        },
+    )

@@ -55,6 +55,15 @@ USES = """
 (call_expression . (simple_identifier) @call)
 (call_expression . (navigation_expression (navigation_suffix (simple_identifier) @call)))
 (import_header (identifier (simple_identifier) @import .))
+(object_literal) @anonymous
+(delegation_specifier (user_type (type_identifier) @base))
+(delegation_specifier (constructor_invocation (user_type (type_identifier) @base)))
+(delegation_specifier (explicit_delegation (user_type (type_identifier) @base)))
+(variable_declaration (simple_identifier) @local)
+(catch_block (simple_identifier) @local)
+[(statements) (for_statement) (when_expression) (catch_block) (lambda_literal)
+ (function_body)] @block
+(value_argument . (simple_identifier) @keyword "=")
 """
 
 # The grammar ends a class at a line break before its constructor, unless a parenthesis follows.

@@ -29,7 +29,8 @@ DEFINITIONS = (
     + c.DEFINITIONS
 )
 
-USES = """
+_LOCAL = c.wrapped("(identifier) @local")
+USES = f"""
 (type_identifier) @type
 (class_interface (identifier) @type)
 (class_interface superclass: (identifier) @type)
@@ -38,6 +39,16 @@ USES = """
 (protocol_reference_list (identifier) @type)
 (call_expression function: (identifier) @call)
 (message_expression . (_) . method: (identifier) @call) @message
+(class_implementation . (identifier) @part)
+(class_interface . (identifier) @part "(")
+(class_interface superclass: (identifier) @base)
+(class_interface (parameterized_arguments (type_name (type_identifier) @base)))
+(protocol_declaration (protocol_reference_list (identifier) @base))
+(declaration declarator: [(init_declarator declarator: {_LOCAL}) {_LOCAL}])
+(parameter_declaration declarator: {_LOCAL})
+(method_parameter (identifier) @local)
+[(compound_statement) (for_statement) (block_literal) (function_definition) (method_definition)
+ (method_declaration)] @block
 """
 
 # Macros that the grammar takes for parts of the declaration below.

@@ -51,6 +51,18 @@ USES = """
 (call_expression . (navigation_expression
   suffix: (navigation_suffix suffix: (simple_identifier) @call)))
 (import_declaration (identifier (simple_identifier) @import .))
+(class_declaration declaration_kind: "extension" name: (user_type) @part)
+(inheritance_specifier inherits_from: (user_type (type_identifier) @base))
+(pattern bound_identifier: (simple_identifier) @local)
+(property_declaration name: (pattern (pattern (simple_identifier) @local)))
+(if_statement bound_identifier: (simple_identifier) @local)
+(guard_statement bound_identifier: (simple_identifier) @local)
+(while_statement bound_identifier: (simple_identifier) @local)
+(lambda_parameter name: (simple_identifier) @local)
+[(statements) (if_statement) (while_statement) (for_statement) (switch_entry) (catch_block)
+ (lambda_literal) (function_body)] @block
+(value_argument_label (simple_identifier) @keyword)
+(parameter external_name: (simple_identifier) @keyword)
 """
 
 # What the grammar does not parse: an attribute of a function in a function, after which it takes

@@ -9,10 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from winnow.symbols.file_symbols import APART, ATTRIBUTE, DEFINES, PARAMETER, ROLE
+from winnow.symbols.file_symbols import (
+    APART,
+    ATTRIBUTE,
+    BARE,
+    DEFINES,
+    KEYWORD,
+    LOCAL,
+    PARAMETER,
+    ROLE,
+)
 from winnow.symbols.resolve.names import Name, Target, Tier
-from winnow.symbols.resolve.rules import Rules
-from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
+from winnow.symbols.resolve.rules import Rules, world
+from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session, cached_method
 from winnow.symbols.view import SymbolView
 
 # Kinds whose names are often also names of local variables.
@@ -20,6 +29,10 @@ _VARIABLES = frozenset(("field", "property", "variable", "enum_member"))
 # Kinds that continue in other files, and languages in which classes do.
 _SPREAD = frozenset(("module", "namespace"))
 _OPEN = frozenset(("ruby", "csharp", "objc", "swift"))
+# Languages in which members have no receiver only in their class and those that inherit from it.
+_INSIDE = frozenset(("swift", "objc"))
+# Methods whose arguments have the names of members.
+_COPIES = frozenset(("copy", "copyWith"))
 _SELVES = frozenset(("self", "this", "Self", "static", "__MODULE__"))
 
 
@@ -47,6 +60,7 @@ class NameCandidates:
     ) -> None:
         self.session = session
         self.name = name
+        self.language = language
         self.all: dict[Name, None] = {}
         self.owners: dict[Name, str] = {}
         self.by_owner: dict[str, set[Name]] = {}
@@ -100,6 +114,11 @@ class NameCandidates:
                 around = file.class_around(scope)
                 before = _last(file.scopes[around].name) if around is not None else before
             return self.by_owner.get(before)
+        if flags & LOCAL:
+            return {Name(file.path, file.function_around(scope), self.name)}
+        if flags & ROLE == KEYWORD:
+            called = file.scope_table.receivers[receiver]
+            return None if called in _COPIES else self.by_owner.get(called, set())
         bound = self.session.bound(file, self.name)
         while scope > 0:
             here = Name(file.path, scope, self.name)
@@ -125,22 +144,65 @@ class NameCandidates:
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
             sure: Tier = "certain" if flags & (DEFINES | PARAMETER) else "likely"
-            return sure if target in meant else None
+            if target in meant:
+                return sure
+            return "likely" if flags & DEFINES and self._overrides(file, target, at) else None
         if target not in self.all or (flags & APART and target not in self._variables):
             return None
         if (
-            flags & ROLE != ATTRIBUTE
+            flags & ROLE == BARE
             and (not self.single or target in self._variables)
             and self._is_member(target)
         ):
             # Without a receiver, members are visible in their class and its subclasses.
-            around = file.class_around(file.scope_at(at))
-            inside = around is not None and _last(file.scopes[around].name) == self.owners[target]
-            return "likely" if inside else "possible"
+            if self._is_inside(file, target, at):
+                return "likely"
+            return None if file.language in _INSIDE else "possible"
         near = self.single or any(
             self._is_near(file, definition) for definition in self.same[target]
         )
         return "likely" if near else "possible"
+
+    def _is_inside(self, file: ResolverFile, target: Name, at: int) -> bool:
+        """Return True in the class of a member and in classes that inherit from it."""
+        around = file.class_around(file.scope_at(at))
+        while around is not None:
+            if _last(file.scopes[around].name) == self.owners[target]:
+                return True
+            if self.inherits(file, around, self.owners[target]):
+                return True
+            around = file.class_around(file.scopes[around].parent)
+        return False
+
+    def _overrides(self, file: ResolverFile, target: Name, at: int) -> bool:
+        """Return True if the class around a definition inherits from that of a member."""
+        around = file.class_around(file.scope_at(at))
+        return (
+            around is not None
+            and self._is_member(target)
+            and self.inherits(file, around, self.owners[target])
+        )
+
+    def inherits(self, file: ResolverFile, scope: int, owner: str) -> bool:
+        """Return True if a class, by its name, inherits from another one, or a part of it does."""
+        scopes, names = self._below(owner)
+        return (file.path, scope) in scopes or _last(file.scopes[scope].name) in names
+
+    @cached_method
+    def _below(self, owner: str) -> tuple[set[tuple[str, int]], set[str]]:
+        """Return the scopes and names of classes that inherit from a class of this name."""
+        scopes, names, todo = set[tuple[str, int]](), set[str](), [owner]
+        while todo:
+            for found_in, scope in self.session.view.subclasses(todo.pop()):
+                file = self.session.file(found_in.path)
+                if file is None or world(file.language) != self.language:
+                    continue
+                scopes.add((file.path, scope))
+                name = _last(file.scopes[scope].name)
+                if name and name != owner and name not in names:
+                    names.add(name)
+                    todo.append(name)
+        return scopes, names
 
     def _is_member(self, target: Name) -> bool:
         file = self.session.file(target.path)

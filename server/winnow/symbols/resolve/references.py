@@ -690,7 +690,11 @@ class Resolver:
         """Yield the uses of targets in a plain language that a file in another language can have:
         those that it does not resolve itself."""
         if targets:
-            unresolved = (place for place in places if not self._is_resolved(file, name, place))
+            unresolved = (
+                place
+                for place in places
+                if place[1] & DEFINES or not self._is_resolved(file, name, place)
+            )
             yield from self._plain_references(file, name, targets, unresolved)
 
     def _is_resolved(self, file: ResolverFile, name: str, place: Numbers) -> bool:

@@ -68,6 +68,12 @@ class ResolverFile:
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
+    def function_around(self, scope: int) -> int:
+        """Return the innermost scope of a function, from this scope outwards, or the file's."""
+        while scope > 0 and self.scopes[scope].kind != "function":
+            scope = self.scopes[scope].parent
+        return scope
+
     def qualified(self, scope: int) -> str:
         """Return the qualified name of a scope, in the form of `Definition.container`."""
         names = []

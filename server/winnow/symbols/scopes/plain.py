@@ -1,7 +1,17 @@
 """Bind names in languages known by their grammar only: identifiers, and parameters of functions.
 
 Grammars use similar names for identifiers, and "parameter" in nodes that bind parameters.
-Everything else comes from the definitions, and the kinds of uses from a query of the language.
+Everything else comes from the definitions and from the query `Language.uses`:
+
+| capture | meaning |
+| --- | --- |
+| ``@type``, ``@call``, ``@import`` | the kind of a use; the last one of a name counts |
+| ``@variable`` | a variable, in a language that marks these: it is never a function |
+| ``@base`` | a class that the class around it inherits from |
+| ``@part`` | the name of a class whose members are in its parent |
+| ``@anonymous`` | a class without a name |
+| ``@local`` | a name that a variable binds, up to the end of the innermost ``@block`` |
+| ``@keyword`` | the name of an argument in a call |
 """
 
 from __future__ import annotations
@@ -20,6 +30,8 @@ from winnow.symbols.file_symbols import (
     DEFINES,
     IMPORTED,
     IN_TYPE,
+    KEYWORD,
+    LOCAL,
     PARAMETER,
     ROLE,
     Definition,
@@ -41,12 +53,14 @@ _IDENTIFIER = re.compile(
 )
 _OTHER = re.compile(r"comment|string|heredoc|keyword|operator|sigil|regex", re.IGNORECASE)
 _PARAMETER = re.compile(r"(?:^|_)(?:param|parameter|parameters|params|argument_name)$")
-# The captures of `Language.uses`; the last one of a name counts.
+# The flags of captures.
 _USES = {"variable": APART, "type": IN_TYPE, "call": CALLED, "import": IMPORTED}
 # Separators between a receiver and a member.
 _OPERATORS = frozenset(b".>:\\")
 _SIGNS = b" \t\r\n.>:\\-?!()"
 _LETTERS = bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123)) + b"_"
+_LAST_WORD = re.compile(r"\w+(?=\W*$)")
+_IN_PATTERN = re.compile(r"pattern|variable_declaration|declarator").search
 _NAME = re.compile(rb"[^\s:'\"`()\[\]{},;][^\s'\"`()\[\]{},;]*")
 
 
@@ -122,10 +136,14 @@ def find_occurrences(
     """Return the packed occurrences of each name. Adds scopes from the definitions."""
     import tree_sitter
 
-    extraction.scopes += _scopes(extraction.definitions)
-    extraction.link_scopes()
     captured = tree_sitter.QueryCursor(query).captures(extraction.roots[0])
     extraction.captured = captured
+    extraction.scopes += _scopes(extraction.definitions, _parts(extraction))
+    extraction.link_scopes()
+    for node in captured.get("base", ()):
+        bases = extraction.bases.setdefault(extraction.scope_at(node.start_byte), [])
+        bases.append(extraction.text(node))
+    extraction.each("keyword", _keyword)
     for capture, flag in _USES.items():
         for node in captured.get(capture, ()):
             extraction.flags[node.start_byte] = flag
@@ -137,6 +155,7 @@ def find_occurrences(
         for node in captured.get("parameter", ())
         for name in _names(grammar, node)
     }
+    variables = _Variables(captured)
     names: dict[str, list[int]] = {}
     defined = {(definition.at, definition.name) for definition in extraction.definitions}
     places = {
@@ -156,11 +175,14 @@ def find_occurrences(
         flags = use if use & ROLE else flags | use
         if start in extraction.owners:
             receiver = extraction.chains.number(extraction.owners[start])
+        is_local = not flags & ROLE and variables.has(found.group(), start)
         if start in parameters:
-            flags = flags & ~APART | BINDS | PARAMETER
+            flags = flags & ~APART | PARAMETER | (0 if is_local else BINDS)
         if (found.start(), name) in defined:
             defined.discard((found.start(), name))
             flags = DEFINES
+        elif is_local:
+            flags |= LOCAL
         names.setdefault(name, []).extend((found.start(), flags, receiver))
     for at, name in sorted(defined):
         names.setdefault(name, []).extend((at, DEFINES, 0))
@@ -178,31 +200,85 @@ def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
     return node
 
 
-def _scopes(definitions: list[Definition]) -> list[LexicalScope]:
-    found: dict[tuple[int, int], LexicalScope] = {}
-    around: list[Definition] = []
-    for definition in definitions:
-        while around and around[-1].end <= definition.start:
+def _parts(extraction: Extraction) -> list[LexicalScope]:
+    """Return the scopes of members of classes declared elsewhere, and of classes without a name."""
+    found = [
+        LexicalScope(node.end_byte, node.parent.end_byte, 0, "part", extraction.text(node))
+        for node in extraction.captured.get("part", ())
+        if node.parent is not None
+    ]
+    return found + [
+        LexicalScope(node.start_byte, node.end_byte, 0, "class")
+        for node in extraction.captured.get("anonymous", ())
+    ]
+
+
+def _scopes(definitions: list[Definition], parts: list[LexicalScope]) -> list[LexicalScope]:
+    found = {(part.start, -part.end): part for part in parts}
+    # The scopes around the current one: their ends and qualified names.
+    around: list[tuple[int, str]] = []
+    for each in sorted([*definitions, *parts], key=lambda each: (each.start, -each.end)):
+        while around and around[-1][0] <= each.start:
             around.pop()
-        part = _part_of(definition, around[-1].qualified_name if around else "")
-        if part:
-            key = (definition.start, -definition.end)
-            found.setdefault(key, LexicalScope(definition.start, definition.end, 0, "part", part))
-        kind = (
-            "function"
-            if definition.kind in _FUNCTIONS
-            else "class"
-            if definition.kind in CONTAINERS
-            else ""
-        )
-        start = definition.at + len(definition.name.encode())
-        if kind and start < definition.end:
-            around.append(definition)
-            found.setdefault(
-                (start, -definition.end),
-                LexicalScope(start, definition.end, 0, kind, definition.name),
-            )
+        outer = around[-1][1] if around else ""
+        if isinstance(each, LexicalScope):
+            around.append((each.end, ".".join(filter(None, (outer, each.name)))))
+            continue
+        if part := _part_of(each, outer):
+            key = (each.start, -each.end)
+            found.setdefault(key, LexicalScope(each.start, each.end, 0, "part", part))
+        kind = "function" if each.kind in _FUNCTIONS else "class" if each.kind in CONTAINERS else ""
+        start = each.at + len(each.name.encode())
+        if kind and start < each.end:
+            around.append((each.end, each.qualified_name))
+            found.setdefault((start, -each.end), LexicalScope(start, each.end, 0, kind, each.name))
     return [found[key] for key in sorted(found)]
+
+
+class _Variables:
+    """The parts of a text in which a name is a local variable."""
+
+    def __init__(self, captured: dict[str, list[tree_sitter.Node]]) -> None:
+        self._blocks = {node.id for node in captured.get("block", ())}
+        self._spans: dict[bytes, list[tuple[int, int]]] = {}
+        for node in captured.get("local", ()):
+            if node.text:
+                spans = self._spans.setdefault(node.text, [])
+                spans += [(node.start_byte, node.end_byte), (self._start(node), self._end(node))]
+
+    def has(self, name: bytes, at: int) -> bool:
+        return any(start <= at < end for start, end in self._spans.get(name, ()))
+
+    def _start(self, name: tree_sitter.Node) -> int:
+        """Return the end of the value that a variable gets: its name has another meaning there."""
+        node: tree_sitter.Node | None = name
+        while node is not None and node.id not in self._blocks:
+            behind = node.next_sibling
+            if behind is not None and behind.type == "type_annotation":
+                behind = behind.next_sibling
+            if behind is not None and behind.type == "=" and behind.next_sibling is not None:
+                return behind.next_sibling.end_byte
+            node = (
+                node.parent if node.parent is not None and _IN_PATTERN(node.parent.type) else None
+            )
+        return name.end_byte
+
+    def _end(self, name: tree_sitter.Node) -> int:
+        node: tree_sitter.Node | None = name
+        while node is not None and node.id not in self._blocks:
+            node = node.parent
+        return node.end_byte if node is not None else name.end_byte
+
+
+def _keyword(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Mark the name of an argument, with the name of what is called as its receiver."""
+    call: tree_sitter.Node | None = node
+    while call is not None and not call.type.endswith("call_expression"):
+        call = call.parent
+    called = call.named_children[0] if call is not None else None
+    name = _LAST_WORD.search(extraction.text(called)) if called is not None else None
+    extraction.flags[node.start_byte] = KEYWORD
+    extraction.owners[node.start_byte] = name[0].encode() if name else b"?"
 
 
 def _part_of(definition: Definition, around: str) -> str:
