@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given
@@ -222,6 +223,25 @@ def test_a_question_about_an_option_leads_to_its_spellings(question: str) -> Non
 )
 def test_an_option_is_not_all_of_a_query(query: str) -> None:
     assert readings(query)[0].wanted == query
+
+
+@pytest.mark.parametrize("resource", ["R.string.reply", "@string/reply", "org.app.R.string.reply"])
+def test_a_resource_of_android_is_searched_where_it_is_defined_and_used(resource: str) -> None:
+    first = readings(resource)[0]
+    assert (first.search, first.literal) == ("text", False)
+    lines = [
+        '<string name="reply">Reply</string>',
+        'android:text="@string/reply"',
+        "getString(R.string.reply)",
+        '<string name="reply_all">Reply to all</string>',
+        "getString(R.string.reply_all)",
+    ]
+    assert [bool(re.search(first.wanted, line)) for line in lines] == [True] * 3 + [False] * 2
+
+
+def test_a_layout_of_android_is_a_file() -> None:
+    first = readings("R.layout.item_status")[0]
+    assert (first.search, first.wanted) == ("file", "item_status.*")
 
 
 def test_every_reading_has_a_reason() -> None:

@@ -126,6 +126,12 @@ _SYMBOL = re.compile(rf"\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*(?:\.|::)?", re.S)
 _NAMESPACED = re.compile(r"\\?[A-Z]\w+(?:\\[A-Z]\w+)+\\?(?:(?:::|->)\$?\w+(?:\(\))?)?")
 _MEMBER = re.compile(rf"{_NAME}(?:\.{_NAME})+")
 _CALL = re.compile(rf"(\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*)\(\)")
+# A resource of Android, as code and as other resources name it.
+_RESOURCE = re.compile(r"(?:[\w.]+\.)?R\.([a-z]+)\.(\w+)|@\+?([a-z]+)/(\w+)")
+# Resources that are files.
+_FILE_RESOURCES = frozenset(
+    "anim animator drawable font layout menu mipmap navigation raw xml".split()
+)
 _CALLED = re.compile(r"\w\(")
 _GENERIC = re.compile(rf"({_NAME}(?:(?:\.|::){_NAME})*)<[\w\s,.:<>?&*\[\]]+>")
 _MARKER = re.compile(r"(?:TODO|FIXME|XXX|HACK|BUG|NOTE|WIP|DEPRECATED)\b[:!]?", re.I)
@@ -300,6 +306,9 @@ def _one_word(text: str) -> list[QueryReading]:
             return [*files, *literal]
         # An address of this machine is that of the program itself.
         return [*routes, *literal] if _LOCAL.match(text) else [*literal, *routes]
+    if resource := _RESOURCE.fullmatch(text):
+        found = _resource(resource[1] or resource[3], resource[2] or resource[4])
+        return [*found, *_symbols(text, "it has the form of a member"), as_text]
     if _NAMESPACED.fullmatch(text):
         name = text.strip("\\").removesuffix("()")
         found = [*_symbols(name, "it has the form of a name"), _path(text), as_text]
@@ -369,6 +378,15 @@ def _spelled(option: str) -> str:
     camel = first + "".join(map(str.capitalize, others))
     spellings = [f"--{option}", option, option.replace("-", "_"), camel]
     return "\n".join(dict.fromkeys(spellings))
+
+
+def _resource(kind: str, name: str) -> list[QueryReading]:
+    """Return the readings of a resource of Android: its file, or the lines that define and use
+    it."""
+    why = "it is a resource of Android"
+    files = [QueryReading("file", f"{name}.*", why)] if kind in _FILE_RESOURCES else []
+    lines = rf"\bname=\"{name}\"|@\+?{kind}/{name}\b|\bR\.{kind}\.{name}\b"
+    return [*files, QueryReading("text", lines, why, literal=False)]
 
 
 def _is_plain(word: str) -> bool:
