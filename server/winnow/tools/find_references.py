@@ -214,7 +214,8 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     short=ShortTool(
         "references",
         "Find the uses of a symbol, without those of other symbols of that name. `within` names the"
-        " function around each use, so kinds ['call'] returns the callers.",
+        " function around each use, so kinds ['call'] returns the callers. Methods that override it"
+        " may be missing.",
         {
             "name": "'Client.send', 'send' (all of that name), or a place: 'src/client.py:12'.",
             "path": "File that defines it, to choose one of several.",

@@ -307,8 +307,8 @@ def _one_word(text: str) -> list[QueryReading]:
         # An address of this machine is that of the program itself.
         return [*routes, *literal] if _LOCAL.match(text) else [*literal, *routes]
     if resource := _RESOURCE.fullmatch(text):
-        found = _resource(resource[1] or resource[3], resource[2] or resource[4])
-        return [*found, *_symbols(text, "it has the form of a member"), as_text]
+        of_android = _resource(resource[1] or resource[3], resource[2] or resource[4])
+        return [*of_android, *_symbols(text, "it has the form of a member"), as_text]
     if _NAMESPACED.fullmatch(text):
         name = text.strip("\\").removesuffix("()")
         found = [*_symbols(name, "it has the form of a name"), _path(text), as_text]

@@ -217,7 +217,8 @@ def _scopes(definitions: list[Definition], parts: list[LexicalScope]) -> list[Le
     found = {(part.start, -part.end): part for part in parts}
     # The scopes around the current one: their ends and qualified names.
     around: list[tuple[int, str]] = []
-    for each in sorted([*definitions, *parts], key=lambda each: (each.start, -each.end)):
+    bound: list[Definition | LexicalScope] = [*definitions, *parts]
+    for each in sorted(bound, key=lambda each: (each.start, -each.end)):
         while around and around[-1][0] <= each.start:
             around.pop()
         outer = around[-1][1] if around else ""
