@@ -280,6 +280,26 @@ async def test_a_struct_implements_an_interface_with_what_it_embeds(
         assert [row[2] for row in rows(result)] == ["Google"], query
 
 
+async def test_classes_without_a_name_and_extensions_implement_an_interface(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "Listener.kt": "interface Listener { fun pick() }\n",
+        "Use.kt": ("fun show() = add(object : Listener {\n    override fun pick() {}\n})\n"),
+        "delegate.swift": "protocol Delegate { func changed() }\nclass Window {}\n",
+        "use.swift": "extension Window: Delegate {\n    func changed() {}\n}\n",
+    }
+    write_files(tmp_path, files)
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    for query, name in (
+        ("implementations of Listener", "show"),
+        ("what implements Delegate", "Window"),
+    ):
+        result = await search(workspace, query)
+        assert [row[2] for row in rows(result)] == [name], query
+
+
 async def test_tests_of_rust_are_in_the_file_of_what_they_test(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -374,7 +374,30 @@ class Navigation:
                 around = self._class_around(use)
                 if around is not None and definition.name in _bases_in(around):
                     found.append(NamePlace(use.path, around.at, around.name, around))
+        found += self._deriving_by_name(file, definition)
         return list({(place.path, place.at): place for place in found}.values())
+
+    def _deriving_by_name(self, file: File, definition: Definition) -> Iterator[NamePlace]:
+        """Yield what has the classes without a name, and the extensions of classes, that name a
+        class as a base in languages whose names are not resolved: a function, and the class."""
+        for found_in, number in self.view.subclasses(definition.name):
+            read = self.resolver.session.file(found_in.path)
+            if read is None or not read.rules.plain or world(read.language) != world(file.language):
+                continue
+            scope = read.scopes[number]
+            if scope.kind == "part":
+                *_, name = scope.name.split(".")
+                for extended, each in self.view.definitions(name):
+                    if each.kind in CLASSES and world(extended.language) == world(file.language):
+                        yield NamePlace(extended.path, each.at, each.name, each)
+            elif not scope.name:
+                around = [
+                    each
+                    for each in self.view.definitions_in(found_in.path)
+                    if each.start <= scope.start < each.end
+                ]
+                for each in around[-1:]:
+                    yield NamePlace(found_in.path, each.at, each.name, each)
 
     def satisfying(self, file: File, definition: Definition) -> list[NamePlace]:
         """Return the definitions of the classes that have the methods of an interface, in a
