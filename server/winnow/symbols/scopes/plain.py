@@ -19,6 +19,8 @@ from __future__ import annotations
 import functools
 import re
 from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from winnow.symbols.file_symbols import (
@@ -241,14 +243,18 @@ class _Variables:
 
     def __init__(self, captured: dict[str, list[tree_sitter.Node]]) -> None:
         self._blocks = {node.id for node in captured.get("block", ())}
-        self._spans: dict[bytes, list[tuple[int, int]]] = {}
+        spans: dict[bytes, list[tuple[int, int]]] = {}
         for node in captured.get("local", ()):
             if node.text:
-                spans = self._spans.setdefault(node.text, [])
-                spans += [(node.start_byte, node.end_byte), (self._start(node), self._end(node))]
+                own, scope = node.byte_range, (self._start(node), self._end(node))
+                spans.setdefault(node.text, []).extend((own, scope))
+        # Disjoint and in order, so that a lookup is a binary search.
+        self._spans = {name: _merged(each) for name, each in spans.items()}
 
     def has(self, name: bytes, at: int) -> bool:
-        return any(start <= at < end for start, end in self._spans.get(name, ()))
+        spans = self._spans.get(name, ())
+        place = bisect_right(spans, at, key=lambda span: span[0]) - 1
+        return place >= 0 and at < spans[place][1]
 
     def _start(self, name: tree_sitter.Node) -> int:
         """Return the end of the value that a variable gets: its name has another meaning there."""
@@ -269,6 +275,17 @@ class _Variables:
         while node is not None and node.id not in self._blocks:
             node = node.parent
         return node.end_byte if node is not None else name.end_byte
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return disjoint spans that cover the same as some spans, in order."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def _keyword(extraction: Extraction, node: tree_sitter.Node) -> None:
