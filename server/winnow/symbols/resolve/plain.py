@@ -147,7 +147,8 @@ class NameCandidates:
             if target in meant:
                 return sure
             return "likely" if flags & DEFINES and self._overrides(file, target, at) else None
-        if target not in self.all or (flags & APART and target not in self._variables):
+        is_variable = file.rules.plain and flags & APART
+        if target not in self.all or (is_variable and target not in self._variables):
             return None
         if (
             flags & ROLE == BARE
