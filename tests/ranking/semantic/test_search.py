@@ -163,10 +163,27 @@ def test_a_boosted_file_is_found_without_matching_words(corpus: Corpus) -> None:
     assert "shop/orders/placing.py" in paths(corpus, found)
 
 
-def test_results_are_limited_and_each_file_is_found_once(corpus: Corpus) -> None:
+def test_results_are_limited_and_each_file_comes_before_further_passages(corpus: Corpus) -> None:
     assert len(search(corpus, "cookie jar", limit=2)) == 2
-    found = search(corpus, "cookie jar", limit=100)
-    assert len({passage.file for passage in found}) == len(found)
+    found = paths(corpus, search(corpus, "cookie jar", limit=100))
+    files = len(set(found))
+    assert len(set(found[:files])) == files
+
+
+def test_further_passages_fill_an_answer_with_few_files() -> None:
+    expiring = [f"def expire_{what}(store):\n    store.expire({what})\n" for what in ("a1", "b2")]
+    unrelated = "def unrelated(value):\n    return value\n"
+    text = f"\n\n{FILLER}\n\n\n".join([*expiring, unrelated])
+    corpus = corpus_of({"a.py": text, "b.py": "def expire():\n    pass\n"})
+    found = search(corpus, "what does expire", limit=9)
+    assert search(corpus, "what does expire", limit=2) == found[:2]
+    assert sorted(paths(corpus, found)) == ["a.py", "a.py", "b.py"]
+    assert paths(corpus, found)[2] == "a.py"
+    scores = [passage.score for passage in found]
+    assert scores == sorted(scores, reverse=True)
+    lines = text.split("\n")
+    in_a = (each for each in found if corpus.paths[each.file] == "a.py")
+    assert all("def expire_" in "\n".join(lines[each.first - 1 : each.last]) for each in in_a)
 
 
 def test_the_number_of_segments_does_not_change_results() -> None:

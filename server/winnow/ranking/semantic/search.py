@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import compress, islice, product
+from itertools import chain, compress, islice, product
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from winnow.index.postings.contents import CHUNK_COLUMNS, TYPES
 from winnow.index.postings.corpus import Corpus, Definitions
@@ -63,6 +64,8 @@ MATCHED_PASSAGE = 1.0
 MATCHED_NAMES = 3.0
 # In the choice of a passage, all terms count as this share of the best passage of all files.
 MATCHED_CHUNK = 0.05
+# Of a file that fills an answer, passages with a smaller share of the best one's worth are noise.
+LEAST_WORTH = 0.3
 # Fewer commits, as in a shallow clone, say too little.
 LEAST_COMMITS = 50
 # Limit of a boost.
@@ -127,10 +130,12 @@ def search(
     matched: Mapping[int, MatchedTerms] | None = None,
     dense: EmbeddingModel | None = None,
 ) -> list[FoundPassage]:
-    """Return the passages that answer a query best, one per file, best first.
+    """Return the passages that answer a query best: that of each file, best first, then further
+    ones if there are fewer files than ``limit``.
 
     ``allowed`` decides which files may be found. ``boosts`` are added to scores, by file.
-    ``matched`` are files with matches of search terms: all of them are returned, within the limit.
+    ``matched`` are files with matches of search terms: all of them are returned, within the limit,
+    each with one passage.
     With ``dense``, the vectors of the corpus are used if they are of this model. Results are
     deterministic.
     """
@@ -170,7 +175,16 @@ def search(
         key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
     )
     passages = _Passages(corpus, evidence, in_chunks)
-    return [passages.of(place, float(scores[place])) for place in order[:limit]]
+    found = [passages.of(place, float(scores[place])) for place in order[:limit]]
+    if matched or len(found) >= limit:
+        return found
+    further = chain.from_iterable(map(passages.besides, order, found))
+    by_score = sorted(further, key=lambda passage: -passage.score)[: limit - len(found)]
+    least = found[-1].score
+    return [
+        *found,
+        *(replace(passage, score=min(passage.score, least)) for passage in by_score),
+    ]
 
 
 def weigh(
@@ -294,10 +308,8 @@ class _Passages:
         self._starts: list[int] = np.searchsorted(evidence.chunks.owners, owners).tolist()
 
     def of(self, place: int, score: float) -> FoundPassage:
-        """Return the passage of a candidate."""
-        evidence = self._evidence
-        file = int(evidence.candidates.files[place])
-        question, chunks = evidence.question, evidence.chunks
+        """Return the best passage of a candidate."""
+        file = int(self._evidence.candidates.files[place])
         about = tuple(self._about(place, file))
         why = (*self._defines(file), *about)
         if (defined := self._definition(file, score, why)) is not None:
@@ -306,16 +318,41 @@ class _Passages:
         if start == end:
             return FoundPassage(file, 1, 1, score, why)
         best = start + int(self._worth[start:end].argmax())
+        return self._passage(place, best, score, why, about)
+
+    def besides(self, place: int, best: FoundPassage) -> Iterator[FoundPassage]:
+        """Yield further passages of a candidate, each with a share of the score of the best."""
+        start, end = self._starts[place : place + 2]
+        worth = self._worth[start:end]
+        most = worth.max(initial=0.0)
+        for at in np.flatnonzero((worth > 0) & (worth >= LEAST_WORTH * most)).tolist():
+            score = best.score * float(worth[at] / most)
+            found = self._passage(place, start + at, score)
+            if found.why and (found.last < best.first or best.last < found.first):
+                yield found
+
+    def _passage(
+        self,
+        place: int,
+        number: int,
+        score: float,
+        why: tuple[str, ...] = (),
+        about: tuple[str, ...] = (),
+    ) -> FoundPassage:
+        """Return a chunk of a candidate, by its number among all chunks."""
+        evidence = self._evidence
+        file = int(evidence.candidates.files[place])
         segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
-        chunk = int(chunks.ids[best])
-        first, last, number, before, _ = segment.described[chunk].tolist()
+        chunk = int(evidence.chunks.ids[number])
+        first, last, definition, before, _ = segment.described[chunk].tolist()
         behind = before + MAX_BEGUN
         if chunk + 1 < segment.chunks and segment.described[chunk + 1, 0] > first:
             behind = min(behind, int(segment.described[chunk + 1, 3]))
-        if present := _spelled(question, (chunks.counts["body"][:, best] > 0).tolist()):
+        having = (evidence.chunks.counts["body"][:, number] > 0).tolist()
+        if present := _spelled(evidence.question, having):
             why += (f"mentions {', '.join(present[:WHY_WORDS])}",)
         begun = range(before, behind)
-        return FoundPassage(*(file, first, last, score, why, about), number=number, begun=begun)
+        return FoundPassage(*(file, first, last, score, why, about), number=definition, begun=begun)
 
     def _definition(self, file: int, score: float, why: tuple[str, ...]) -> FoundPassage | None:
         """Return the definition in a file that a query for a symbol means, as a passage."""

@@ -133,10 +133,13 @@ async def _find_in(
     topic: str,
     progress: Progress,
 ) -> Sequence[Hit]:
-    """Return the passages about a topic in files of some names."""
+    """Return the best passage about a topic of each file with some names."""
     only = workspace.scope(msgspec.structs.replace(scope.filters, include=include))
     passages = await _find_passages(workspace, only, topic, MOST_TESTS + SPARE_HITS, progress)
-    return passages.found.hits
+    best: dict[str, Hit] = {}
+    for hit in passages.found.hits:
+        best.setdefault(hit.path, hit)
+    return list(best.values())
 
 
 async def _overviews(
