@@ -369,6 +369,22 @@ async def test_a_match_has_its_lines_and_their_total(workspace: EngineWorkspace)
     }  # fmt: skip
 
 
+async def test_pasted_code_that_has_changed_since_leads_to_its_place(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    other = "bool Vault::%s()\n{\n    if (isOpen()) {\n        return true;\n    }\n}\n\n"
+    lock = (
+        "bool Vault::lock()\n{\n    if (isLocked() || busy) {\n        return true;\n    }\n"
+        "    busy = true;\n    return true;\n}\n"
+    )
+    others = "".join(other % name for name in ("open", "clear", "check"))
+    files = {"vault.cpp": others + lock, "use.cpp": others}
+    workspace = make_workspace(write_files(tmp_path / "vaults", files), config=NO_INDEX)
+    pasted = "bool Vault::lock()\n{\n    if (isOpen()) {\n        return true;\n    }\n}\n"
+    first = (await search(workspace, pasted)).results[0]
+    assert (first.path, first.line, first.matches) == ("vault.cpp", 22, 1)
+
+
 async def test_an_invalid_pattern_is_searched_as_text(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

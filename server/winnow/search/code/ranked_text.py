@@ -22,6 +22,7 @@ from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
 from winnow.search.answer.telling_words import MOST_TERMS, search_terms
 from winnow.search.code.definitions import definitions_of
+from winnow.search.code.pasted_lines import Pasted, densest, telling_lines
 from winnow.search.keyword.result import KeywordMatches, warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
 from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
@@ -38,6 +39,8 @@ from winnow.workspace import EngineWorkspace
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
 ELSEWHERE = 0.2
+# The factor for a line of pasted code that defines something.
+DEFINING = 2.0
 # With this share of words that no file has, the beginnings of these are searched for; a shorter one
 # is in too many words.
 MOST_UNKNOWN = 0.5
@@ -111,23 +114,35 @@ async def files_with(
     workspace: EngineWorkspace, scope: Scope, text: str, progress: Progress, *, literal: bool
 ) -> HitList:
     """Return the files that contain a text: first those where it is a name, a definition or whole
-    words. Of a text of several lines, those with the most lines.
+    words. Of pasted code, those with the most of its lines close together.
 
     Raises InvalidPattern for a regular expression that ripgrep rejects, and SearchTimedOut.
     """
     all_lines = list(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
+    are_names = len(all_lines) == 1 or all(len(line.split()) == 1 for line in all_lines)
+    is_pasted = literal and not are_names
+    all_lines = telling_lines(all_lines) if is_pasted else all_lines
     lines = all_lines[:MOST_TERMS]
     terms = [escaped(line) for line in lines] if literal else lines
     ranking = await _rank(workspace, scope, text, terms, progress, by_index=True)
     hits = [_hit(ranked, "", ranking.weights) for ranked in ranking.ranked]
-    if literal and (len(lines) == 1 or all(len(line.split()) == 1 for line in lines)):
+    if is_pasted:
+        pasted = _pasted(text, lines, ranking.weights)
+        hits = [
+            _densest(hit, ranked.candidate, pasted)
+            for hit, ranked in zip(hits, ranking.ranked, strict=True)
+        ]
+        hits.sort(key=lambda hit: -hit.score)
+    elif literal:
         hits = [
             _weighed(hit, ranked.candidate, lines)
             for hit, ranked in zip(hits, ranking.ranked, strict=True)
         ]
         hits.sort(key=lambda hit: -hit.score)
     telling = dict.fromkeys(lines, 1.0) if literal else {}
-    return _found(ranking, hits, telling, _unused_terms("lines", all_lines))
+    return _found(
+        ranking, hits, telling, _unused_terms("lines", all_lines if not is_pasted else lines)
+    )
 
 
 # --- ranking -------------------------------------------------------------------------------
@@ -219,6 +234,34 @@ def _hit(ranked: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
         why,
         matches=max(len(marks), *candidate.counts.values()) or None,
         marks=marks,
+    )
+
+
+def _pasted(text: str, lines: Sequence[str], rarity: Mapping[str, float]) -> Pasted:
+    """Return pasted lines with their weights: a line that defines something tells most, and one
+    that few files have tells more than several that are in many."""
+    all_lines = [line.strip() for line in text.strip().split("\n")]
+    weights = {
+        term: rarity[term] ** 2 * (1.0 if definition_in(line) is None else DEFINING)
+        for line in lines
+        for term in [escaped(line)]
+    }
+    offsets = {escaped(line): all_lines.index(line) for line in lines}
+    return Pasted(weights, offsets, len(all_lines))
+
+
+def _densest(hit: Hit, candidate: Candidate, pasted: Pasted) -> Hit:
+    """Return the place in a file with the most of some pasted lines close together."""
+    weight, numbers = densest(pasted, candidate.hits)
+    if not numbers:  # the matches of a broad term are not kept
+        return msgspec.structs.replace(hit, score=0.0)
+    return msgspec.structs.replace(
+        hit,
+        score=round(weight / sum(pasted.weights.values()), 4),
+        first=numbers[0],
+        last=numbers[-1],
+        matches=len(numbers),
+        marks={number: hit.marks[number] for number in numbers},
     )
 
 
