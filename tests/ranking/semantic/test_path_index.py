@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 
-from winnow.ranking.semantic.path_index import PathIndex
+from winnow.ranking.semantic.path_index import PathIndex, is_translation
 
 WORDS = ("parser", "Loader", "test", "index", "src", "http2", "mod", "__init__", "uploadParts")
 
@@ -33,3 +34,22 @@ def test_paths_added_to_an_index_make_the_same_index() -> None:
         assert [*map(added.traits, range(len(paths)))] == [*map(whole.traits, range(len(paths)))]
         assert base.terms == terms
         assert np.array_equal(base.ranks, ranks)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("share/translations/app_pt_BR.ts", True),
+        ("share/translations/app_fil.ts", True),
+        ("src/locale/de/LC_MESSAGES/django.po", True),
+        ("src/lang/en.js", True),
+        ("resources/lang/en/auth.php", True),
+        ("web/locales/en.json", True),
+        ("src/i18n/format.ts", False),
+        ("src/messages/send.ts", False),
+        ("src/languages/python.py", False),
+        ("src/settings.json", False),
+    ],
+)
+def test_translations_are_known_by_their_paths(path: str, expected: bool) -> None:
+    assert is_translation(path) is expected

@@ -170,6 +170,19 @@ def test_results_are_limited_and_each_file_comes_before_further_passages(corpus:
     assert len(set(found[:files])) == files
 
 
+def test_translations_come_after_code_except_the_first() -> None:
+    text = '{"expire": "The session of your account will expire soon"}\n'
+    files = {f"locales/{language}.json": text for language in ("de", "en", "fr")}
+    code = {"soon.py": f"# soon\n{FILLER}\n", "user.py": f"# account\n{FILLER}\n"}
+    corpus = corpus_of({**files, **code})
+    found = search(corpus, "the session of your account expires soon", limit=9)
+    scores = [passage.score for passage in found]
+    assert scores == sorted(scores, reverse=True)
+    assert [path.startswith("locales/") for path in paths(corpus, found)[-2:]] == [True, True]
+    about = paths(corpus, search(corpus, "languages in which account sessions expire", limit=9))
+    assert {*about[:3]} == {*files}
+
+
 def test_further_passages_fill_an_answer_with_few_files() -> None:
     expiring = [f"def expire_{what}(store):\n    store.expire({what})\n" for what in ("a1", "b2")]
     unrelated = "def unrelated(value):\n    return value\n"

@@ -87,6 +87,15 @@ FILES = {
         )
         for language in map(str, range(30))
     },
+    "tea/Settings.ui": "<widget>\n <string>Rinse every cup before serving</string>\n</widget>\n",
+    **{
+        f"t/translations/tea_{language}.ts": (
+            '<?xml version="1.0"?><!DOCTYPE TS><TS>\n<message>\n'
+            "    <source>Rinse every cup before serving</source>\n"
+            f"    <translation>Vor dem Servieren alle spülen {language}</translation>\n</message>\n"
+        )
+        for language in (f"d{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
+    },
     "locale/de.po": 'msgid "Let it cool"\nmsgstr "Abkühlen lassen, bitte"\n',
     "web/package.json": '{\n  "displayName": "All about good tea"\n}\n',
     "web/names.ts": "export const a = { displayName: 'a' }\n" * 30,
@@ -218,6 +227,12 @@ async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
             "shows this text, `Clean all pots`",
         ),
         (
+            "Vor dem Servieren alle spülen de",
+            "tea/Settings.ui",
+            2,
+            "shows this text, `Rinse every cup before serving`",
+        ),
+        (
             "Abkühlen lassen, bitte",
             "app/templates/stir.html",
             4,
@@ -260,6 +275,7 @@ async def test_a_key_that_is_a_common_name_leads_nowhere(workspace: EngineWorksp
             ("tea.hot",),
         ),
         ("a.ts", "<message>\n<source>Hot</source>\n<translation>y</translation>", ("Hot",)),
+        ("a.ts", "<message>\n<source>Hot</source>\n<translation>x\ny</translation>", ("Hot",)),
         ("a.ts", "export default {\n  b: {\n    c: 'y',", ("b", "c")),
         ("a.po", 'msgid "Tea"\nmsgstr "x"\n\nmsgid "Pots"\nmsgstr "y"\n', ("Pots",)),
         ("a.po", 'msgid ""\n"Tea "\n"is hot\\n"\n"or not"\nmsgstr ""\n"y"\n', ("Tea is hot",)),

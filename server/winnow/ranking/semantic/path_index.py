@@ -61,6 +61,14 @@ _GENERATED = re.compile(
     r"|\.min\.[a-z]+$|[._]pb2?\.[a-z.]+$|\.generated\.|_generated\.|\.g\.[a-z]+$",
     re.I,
 )
+# Message catalogs in several languages. Modules are named after the language.
+_FOLDERS = "locales?|i18n|l10n|lang|languages?|translations?|messages"
+_LANGUAGE = "[a-z]{2}(?:[_@-][A-Za-z]{2,6}){0,2}"
+_TRANSLATIONS = re.compile(
+    r"\.(?:po|pot|xlf|xliff|arb|xcstrings)$|\.lproj/|(?:^|/)values(?:-[^/]+)?/strings\.xml$"
+    rf"|(?:^|/)(?:{_FOLDERS})/(?:.*/)?(?:[^/]*\.(?:json5?|ya?ml|properties|ftl|res[wx]|xml)"
+    rf"|(?:{_LANGUAGE}(?:/[^/]*)?|[^/]*[._-][a-z]?{_LANGUAGE})\.(?:[cm]?[jt]s|php|py|rb))$"
+)
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|d\.[cm]?ts|pyi|mli|hrl)$")
 _WORDS = re.compile(r"[\w-]+")
 _DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
@@ -74,6 +82,7 @@ def _stems(text: str) -> frozenset[str]:
 
 # The words of queries about tests.
 ABOUT_TESTS = _stems("test spec fixture mock testing")
+ABOUT_TRANSLATIONS = _stems("i18n l10n language languages locale locales localization translation")
 # Kinds of files that queries seldom ask for, and the words with which they do.
 KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
     ("test", TEST, ABOUT_TESTS),
@@ -90,6 +99,11 @@ def unasked_kinds(stems: Set[str]) -> frozenset[str]:
     return frozenset(
         name for name, _, words in KINDS if len(words & stems) < max(1, ASKED_SHARE * len(stems))
     )
+
+
+def is_translation(path: str) -> bool:
+    """Return True if a file has texts in one of several languages, judged by its path."""
+    return bool(_TRANSLATIONS.search(path))
 
 
 def name_of(path: str) -> tuple[str, str, bool]:

@@ -29,7 +29,9 @@ from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.path_index import (
     ABOUT_TESTS,
+    ABOUT_TRANSLATIONS,
     PathIndex,
+    is_translation,
     name_of,
     path_index_of,
 )
@@ -174,6 +176,11 @@ def search(
         range(len(files)),
         key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
     )
+    if ABOUT_TRANSLATIONS.isdisjoint(question.stems):
+        # Further languages only repeat the texts of the first.
+        repeated = [place for place in order if is_translation(corpus.paths[files[place]])][1:]
+        order.sort(key={*repeated}.__contains__)
+        scores[repeated] = np.minimum(scores[repeated], scores[order[-len(repeated) - 1]])
     passages = _Passages(corpus, evidence, in_chunks)
     found = [passages.of(place, float(scores[place])) for place in order[:limit]]
     if matched or len(found) >= limit:

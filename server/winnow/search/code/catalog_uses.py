@@ -8,8 +8,15 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from winnow.ranking.semantic.path_index import is_translation
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.message_catalogs import has_text_of, is_catalog, key_of, patterns_of
+from winnow.search.code.message_catalogs import (
+    has_text_of,
+    in_one_piece,
+    is_catalog,
+    key_of,
+    patterns_of,
+)
 from winnow.search.code.message_files import (
     REPEATING,
     files_with_terms,
@@ -26,9 +33,8 @@ MOST_KEYS, MOST_USES = 3, 3
 MOST_AMBIGUOUS = 20
 # The factor for data such as layouts: they come after code, and before tests and documentation.
 DATA = 0.75
-
-# Files that have the texts of the code, which are their keys.
-_TRANSLATIONS = frozenset((".po", ".pot", ".xlf", ".xliff"))
+# Characters of a key that are shown: it may be a text.
+MOST_SHOWN = 60
 
 _Key = tuple[str, ...]
 
@@ -47,17 +53,23 @@ async def with_uses(
     for site, key in zip(sites, await asyncio.to_thread(_keys, texts, sites), strict=True):
         if key in keys:
             continue
-        named = msgspec.structs.replace(site, key=".".join(key))
+        named = msgspec.structs.replace(site, key=_shown(key))
         if key and len(keys) < MOST_KEYS:
             keys.add(key)
-            files = await files_with_terms(workspace, scope, _terms(key))
-            found += await asyncio.to_thread(_uses, texts, files, key, named, width)
+            written = in_one_piece(key)
+            files = await files_with_terms(workspace, scope, _terms(written))
+            found += await asyncio.to_thread(_uses, texts, files, written, named, width)
         found.append(named)
     return found
 
 
 def _keys(texts: CurrentTexts, sites: Sequence[Site]) -> list[_Key]:
     return [key_of(site.path, texts.lines(site.path) or (), site.first) for site in sites]
+
+
+def _shown(key: _Key) -> str:
+    written = ".".join(key)
+    return written if len(written) <= MOST_SHOWN else f"{written[: MOST_SHOWN - 1]}…"
 
 
 def _terms(key: _Key) -> list[str]:
@@ -73,7 +85,7 @@ def _uses(
     others = {
         path: terms
         for path, terms in files.items()
-        if not _is_translation(PurePosixPath(path), catalog)
+        if not (is_translation(path) or PurePosixPath(path).name == catalog.name)
     }
     lines = [
         (text.path, number, text.lines[number])
@@ -90,11 +102,6 @@ def _uses(
         if found and (is_exact or len(found) <= MOST_AMBIGUOUS):
             return found[:MOST_USES]
     return []
-
-
-def _is_translation(path: PurePosixPath, catalog: PurePosixPath) -> bool:
-    """Return True for a catalog that has the same texts in another language."""
-    return path.name == catalog.name or path.suffix in _TRANSLATIONS
 
 
 def _weight(path: str) -> float:

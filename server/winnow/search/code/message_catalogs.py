@@ -71,6 +71,7 @@ _STRING = re.compile(r"\"(.*)\"$")
 # XLIFF's and Qt's. An element in a text is a value. The name of a unit is a key if it has several
 # parts: most are numbers.
 _TRANSLATION = re.compile(r"\s*<(?:target|translation)\b")
+_OPENS = re.compile(r"\s*<[^/!]")
 _TRANSLATED = re.compile(r"\s*<source\b[^<>]*>([^<>]+)")
 _UNIT = re.compile(r"\s*<(?:trans-unit|unit|message)\b")
 _UNIT_NAME = re.compile(r"\b(?:resname|id|name)=\"([^\W\d]\w*(?:[./-]\w+)+)\"")
@@ -109,7 +110,7 @@ def key_of(path: str, lines: Sequence[str], number: int) -> tuple[str, ...]:
     none."""
     if path.endswith(".po"):
         return _text_of_source(lines, number)
-    if _TRANSLATION.match(lines[number - 1]):
+    if _TRANSLATION.match(lines[_opening(lines, number)]):
         return _translated(lines, number)
     above = range(number - 1, max(-1, number - 1 - ELEMENT_LINES), -1)
     for at in above:
@@ -133,8 +134,22 @@ def key_of(path: str, lines: Sequence[str], number: int) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def in_one_piece(key: Sequence[str]) -> tuple[str, ...]:
+    """Return a key as it is on a line of code: of a text, which is its own key, the beginning."""
+    *around, last = key
+    return (*around, last[:MOST_CHARACTERS].strip()) if " " in last else (*around, last)
+
+
+def _opening(lines: Sequence[str], number: int) -> int:
+    """Return the index of the line on which the element of a text begins, if it has one."""
+    for at in range(number - 1, max(-1, number - 1 - ELEMENT_LINES), -1):
+        if _OPENS.match(lines[at]):
+            return at
+    return number - 1
+
+
 def _text_of_source(lines: Sequence[str], number: int) -> tuple[str, ...]:
-    """Return the beginning of the text that a line of gettext's catalog translates."""
+    """Return the first line of the text that a line of gettext's catalog translates."""
     first = next((at for at in range(number - 1, -1, -1) if _SOURCE.match(lines[at])), None)
     if first is None:
         return ()
@@ -144,16 +159,16 @@ def _text_of_source(lines: Sequence[str], number: int) -> tuple[str, ...]:
         if piece is None:
             break
         text += piece[1]
-    beginning = text.split("\\n")[0][:MOST_CHARACTERS]
-    return (beginning,) if beginning.strip() else ()
+    beginning = text.split("\\n")[0].strip()
+    return (beginning,) if beginning else ()
 
 
 def _translated(lines: Sequence[str], number: int) -> tuple[str, ...]:
-    """Return the name of the unit of a translation, or the beginning of what it translates."""
+    """Return the name of the unit of a translation, or the first line of what it translates."""
     source = ""
     for at in range(number - 1, max(-1, number - 1 - UNIT_LINES), -1):
         if found := _TRANSLATED.match(lines[at]):
-            source = html.unescape(found[1])[:MOST_CHARACTERS].strip()
+            source = html.unescape(found[1]).strip()
         if _UNIT.match(lines[at]):
             named = _UNIT_NAME.search(lines[at][:MOST_COLUMNS])
             return (named[1],) if named else (source,) if source else ()
