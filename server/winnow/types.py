@@ -328,13 +328,15 @@ class FileParams(SearchParams, frozen=True, kw_only=True):
 
 class DefinedHere(Struct, frozen=True):
     """A definition in the lines of a hit, or around them. ``name`` is qualified; ``line`` is the
-    line of its name, and ``last`` its last line, from 1; ``doc`` is its documentation."""
+    line of its name, and ``last`` its last line, from 1; ``doc`` is its documentation. A prototype,
+    or a method of an interface, is only ``declared``."""
 
     name: str
     kind: str
     line: int
     last: int
     doc: str = ""
+    declared: bool = False
 
 
 class Hit(Struct, frozen=True):

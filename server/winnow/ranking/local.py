@@ -68,8 +68,14 @@ def defined_here(definitions: Iterable[Definition], first: int) -> Iterator[Defi
     for each in definitions:
         is_part = each.local and each.end_line - each.line < LOCAL_LINES
         if not is_part and each.end_line + 1 >= first:
-            name, doc = each.qualified_name, each.doc
-            yield DefinedHere(name, each.kind, each.line + 1, each.end_line + 1, doc)
+            yield DefinedHere(
+                each.qualified_name,
+                each.kind,
+                each.line + 1,
+                each.end_line + 1,
+                each.doc,
+                each.declared,
+            )
 
 
 def hit_of(passage: FoundPassage, path: str, learned: str, *, matched: bool) -> Hit:

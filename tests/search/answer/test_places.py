@@ -55,6 +55,16 @@ def test_a_definition_is_chosen_before_imports_with_the_same_words() -> None:
     assert "import" not in "\n".join(SOURCE.split("\n")[found.first - 1 : found.last])
 
 
+def test_a_prototype_is_declared() -> None:
+    lines = ["int open_socket(int);", "", "int open_socket(int port) { return port; }"]
+    wanted = Wanted(telling_words("open a socket"))
+    for line, is_declared, why in ((1, True, "declares"), (3, False, "defines")):
+        definition = DefinedHere("open_socket", "function", line, line, declared=is_declared)
+        found = place_in(lines, Excerpt(lines, line, line, wanted), [definition], wanted)
+        assert found is not None
+        assert found.reasons == [f"{why} open_socket"]
+
+
 def test_a_match_in_an_import_counts_less_than_one_in_a_definition() -> None:
     lines = SOURCE.split("\n")
     wanted = Wanted(telling_words("unknown"))

@@ -14,6 +14,7 @@ from winnow.symbols.search.weight import category_of
         ("src/parser/tests.rs", "test"),
         ("tests/helpers.py", "test"),
         ("web/cart.spec.ts", "test"),
+        ("regress/copy-mode.sh", "test"),
         ("src/contests.py", None),
         ("src/latest.py", None),
     ],

@@ -46,7 +46,9 @@ _SIDE = re.compile(
     re.I,
 )
 _PROSE = re.compile(
-    r"\.(?:md|mdx|markdown|rst|adoc|txt|po|pot|html?|svg|tex|org)$"
+    r"\.(?:md|mdx|markdown|rst|adoc|txt|po|pot|html?|svg|tex|org|mdoc)$"
+    # The manual of a command; not a version, as in `libcurl.so.4`.
+    r"|(?:^|/)[\w-]+\.[1-9]$"
     r"|(?:^|/)(?:readme|changelog|changes|news|history|authors|license|licence|copying|todo)[^/]*$",
     re.I,
 )

@@ -380,9 +380,12 @@ class _Passages:
         return None
 
     def _defines(self, file: int) -> Iterator[str]:
-        """Yield the names of the query that the file defines."""
-        if file in self._names:
-            yield f"defines {', '.join(islice(self._names[file], WHY_WORDS))}"
+        """Yield the names of the query that the file defines, or only declares."""
+        known = self._names.get(file, {})
+        for verb, is_declared in (("defines", False), ("declares", True)):
+            names = (name for name, only in known.items() if only is is_declared)
+            if shown := ", ".join(islice(names, WHY_WORDS)):
+                yield f"{verb} {shown}"
 
     def _about(self, place: int, file: int) -> Iterator[str]:
         """Yield the words of the query in the file's path."""
@@ -452,11 +455,12 @@ def _matching(
     return list(dict.fromkeys(word for name in names for word in index.matching_words(name, terms)))
 
 
-def _names(defined: Mapping[str, Definitions]) -> dict[int, dict[str, None]]:
-    """Return the names that each file defines."""
-    found: dict[int, dict[str, None]] = {}
+def _names(defined: Mapping[str, Definitions]) -> dict[int, dict[str, bool]]:
+    """Return the names that each file defines, each with True if the file only declares it."""
+    found: dict[int, dict[str, bool]] = {}
     for name, known in defined.items():
         for file, definition in known:
             if not definition.local:
-                found.setdefault(file, {})[name] = None
+                names = found.setdefault(file, {})
+                names[name] = names.get(name, True) and definition.declared
     return found

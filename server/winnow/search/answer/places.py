@@ -194,7 +194,8 @@ def _reasons(
         known.update(word for word, _ in wanted.words_in(name))
         if known:
             section = definition.kind == "section"
-            yield f"under the heading {name}" if section else f"defines {name}"
+            verb = "declares" if definition.declared else "defines"
+            yield f"under the heading {name}" if section else f"{verb} {name}"
         weight, documented = _new_words(wanted, [definition.doc], known)
         parts.append((weight, "its documentation mentions", documented))
     # The lines with the most telling words first: reading all of them would take long.

@@ -11,7 +11,8 @@ FileCategory = Literal["test", "example", "vendored", "generated"]
 
 # Not `mock/`: in projects about mocks, it has the code.
 TEST = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks|e2e)(?:/|$)"
+    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|regress|testing|testdata|fixtures?|mocks|e2e)"
+    r"(?:/|$)"
     # `androidTest` and `intTest` beside `main` in `src`, as Gradle has them.
     r"|(?:^|/)src/(?:[a-z]\w*Tests?|testFixtures)/"
     r"|(?:^|/)(?:integration|acceptance|functional|smoke|system|unit)[-_]?tests?(?:/|$)"
