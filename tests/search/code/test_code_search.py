@@ -412,6 +412,22 @@ async def test_a_whole_string_precedes_texts_that_mention_it(workspace: EngineWo
     assert (first.path, first.best_line or first.line) == ("src/options.py", 7)
 
 
+async def test_a_setting_is_declared_before_it_is_read(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "history.c": 'int limit = options_get(o, "history-limit");\n',
+        "options.c": 'if (name == "history-limit")\n    switch (name) { case "history-limit": }\n',
+        "table.c": '  { .name = "history-limit",\n    .default_num = 2000 },\n' + '  "x",\n' * 300,
+        "tests/table.c": '  { .name = "history-limit" }\n',
+        "table.json": '{"history-limit": 1}\n',
+    }
+    workspace = make_workspace(write_files(tmp_path / "settings", files), config=NO_INDEX)
+    found = await paths(workspace, "what is the default of history-limit")
+    assert found[0] == "table.c"
+    assert {*found} == files.keys()
+
+
 @pytest.mark.parametrize("query", ["--dry-run", "--dry-run=yes", "--force"])
 async def test_an_option_leads_to_the_code_that_defines_it(
     make_workspace: MakeWorkspace, tmp_path: Path, query: str

@@ -219,6 +219,26 @@ def test_a_question_about_an_option_leads_to_its_spellings(question: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "default of history-limit",
+        "what is the default value of history-limit?",
+        "where is `history-limit` read",
+        "what does the option history-limit do",
+    ],
+)
+def test_a_question_about_a_setting_leads_to_its_string(question: str) -> None:
+    first, last = readings(question)
+    assert (first.search, first.wanted) == ("text", "\"history-limit\"\n'history-limit'")
+    assert last.search == "semantic"
+
+
+@pytest.mark.parametrize("query", ["how does copy-mode scroll", "where is the status-line drawn"])
+def test_a_setting_is_not_all_of_a_query(query: str) -> None:
+    assert [reading.search for reading in readings(query)] == ["semantic"]
+
+
+@pytest.mark.parametrize(
     "query", ["how does --json print the rows of a table", "git push --force --tags"]
 )
 def test_an_option_is_not_all_of_a_query(query: str) -> None:

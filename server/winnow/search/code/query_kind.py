@@ -114,12 +114,13 @@ _OPTION = re.compile(r"--([A-Za-z]\w+(?:[-.]\w+)*)(?:=.*)?")
 # What people write around an option that they ask about. The name of the program may be there, too.
 _ABOUT_OPTIONS = frozenset(
     """
-    a an and argument cli code command default defined do documented does effect flag for handle
-    handled handles how implement implemented implements in is it line mean means of option
-    parameter parse parsed parses process processed read set switch that the to used what where
-    which work works
+    a an and argument checked cli code command declared default defined do documented does effect
+    flag for handle handled handles how implement implemented implements in is it line mean means of
+    option parameter parse parsed parses process processed read set setting switch that the to used
+    value what where which work works
     """.split()
 )
+_AROUND = "`'\",.?"
 _NAME = r"[^\W\d][\w$]*[?!]?"
 _SYMBOL = re.compile(rf"\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*(?:\.|::)?", re.S)
 # A name of PHP. A path of Windows may look alike.
@@ -265,6 +266,9 @@ def _several_words(text: str) -> list[QueryReading]:
     if option := _asked_option(text):
         about = QueryReading("text", _spelled(option), "it is about an option of a command")
         return [about, QueryReading("semantic", text, about.why)]
+    if setting := _asked_setting(text):
+        about = QueryReading("text", f"\"{setting}\"\n'{setting}'", "it is about a setting")
+        return [about, QueryReading("semantic", text, about.why)]
     is_question = bool(_QUESTION.match(text)) or text.endswith(("?", "？"))
     meaning = QueryReading(
         "semantic", text, "it is a question" if is_question else "it is several words"
@@ -361,9 +365,19 @@ def _one_word(text: str) -> list[QueryReading]:
     return [as_text]
 
 
+def _asked_setting(text: str) -> str:
+    """Return the only name with hyphens in a text that is about nothing else, or an empty text:
+    code has such a name in quotes."""
+    written = [word.strip(_AROUND) for word in text.split()]
+    settings = [word for word in written if _HYPHENATED.fullmatch(word)]
+    others = [word for word in written if word not in settings]
+    is_about = len(settings) == 1 and _ABOUT_OPTIONS.issuperset(map(str.lower, others))
+    return settings[0] if is_about else ""
+
+
 def _asked_option(text: str) -> str:
     """Return the name of the only option in a text that is about nothing else, or an empty text."""
-    written = [word.strip("`'\",.?") for word in text.split()]
+    written = [word.strip(_AROUND) for word in text.split()]
     options = [found for word in written if (found := _OPTION.fullmatch(word))]
     others = [word for word in written if word[:2] != "--" and word.lower() not in _ABOUT_OPTIONS]
     return options[0][1] if len(options) == 1 and len(others) <= 1 else ""

@@ -27,6 +27,8 @@ from winnow.search.keyword.result import KeywordMatches, warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
 from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
 from winnow.search.shared.scope import SharedScope
+from winnow.symbols.language import language_of
+from winnow.symbols.search.weight import DATA, category_of
 from winnow.text.definition_lines import definition_in
 from winnow.text.plural import counted
 from winnow.text.ripgrep import escaped
@@ -39,6 +41,9 @@ from winnow.workspace import EngineWorkspace
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
 ELSEWHERE = 0.2
+# The factor for a whole string that is neither a key nor the value of one, as a setting is where
+# code declares it. Such files come before others.
+PASSED = 0.5
 # The factor for a line of pasted code that defines something.
 DEFINING = 2.0
 # With this share of words that no file has, the beginnings of these are searched for; a shorter one
@@ -271,21 +276,39 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
     texts = [text.strip("\"'") for text in texts]
     any_text = "|".join(map(re.escape, texts))
     as_word = re.compile(rf"(?<!\w)(?:{any_text})(?!\w)", re.I)
-    as_string = re.compile(rf"([\"'`])(?:{any_text})\1", re.I)
+    string = "(?:{})".format("|".join(f"{quote}(?:{any_text}){quote}" for quote in "\"'`"))
+    as_string = re.compile(string, re.I)
+    as_key = re.compile(rf"(?<![=!<>])[:=]\s*{string}|(?<!case ){string}\s*(?::|=(?!=))", re.I)
+
+    def is_key(line: str) -> bool:
+        return bool(as_key.search(line)) and not is_aside(hit.path)
 
     def similarity(line: str) -> float:
         value = 1.0 if any(text in line for text in texts) else OTHER_CASE
         value *= 1.0 if as_word.search(line) else PART_OF_WORD
         defined = definition_in(line)
         is_defined = defined is not None and defined.name in texts
-        return value * (1.0 if is_defined or as_string.search(line) else ELSEWHERE)
+        if is_defined or is_key(line):
+            return value
+        return value * (PASSED if as_string.search(line) else ELSEWHERE)
 
-    values = {number: similarity(candidate.lines[number].text) for number in hit.marks}
+    lines = {number: candidate.lines[number].text for number in hit.marks}
+    values = {number: similarity(line) for number, line in lines.items()}
+    score = hit.score * max(values.values(), default=OTHER_CASE)
+    if any(map(is_key, lines.values())):
+        score = (1 + score) / 2
     return msgspec.structs.replace(
         hit,
-        score=round(hit.score * max(values.values(), default=OTHER_CASE), 4),
+        score=round(score, 4),
         marks={number: hit.marks[number] * value for number, value in values.items()},
     )
+
+
+def is_aside(path: str) -> bool:
+    """Return True for a file that a plain word rarely means: data, a test, code of others."""
+    language = language_of(path)
+    is_data = language is not None and language.name in DATA
+    return is_data or category_of(path) is not None
 
 
 # --- completeness --------------------------------------------------------------------------

@@ -31,16 +31,14 @@ from winnow.search.code.query_kind import (
     as_pattern,
     readings,
 )
-from winnow.search.code.ranked_text import files_with
+from winnow.search.code.ranked_text import files_with, is_aside
 from winnow.search.code.semantic import Passages, find_passages, suggestions, with_state
 from winnow.search.code.uses import find_related
 from winnow.search.index.state import state_in_words
 from winnow.search.shared.wanted import Wanted
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.search.symbols.search import find_symbols
-from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse
-from winnow.symbols.search.weight import DATA, category_of
 from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
 from winnow.text.ripgrep import TextPattern
@@ -191,7 +189,7 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
         if reading.why == HYPHENATED:
             return "" if has_name(found) else "no file has exactly that name"
         return "" if is_meant(found) else "no file has that name"
-    if found.hits and reading.why == WORD and all(map(_is_aside, found.hits)):
+    if found.hits and reading.why == WORD and all(is_aside(hit.path) for hit in found.hits):
         return f"only tests, examples, data and code of others define {reading.wanted}"
     if found.hits:
         return ""
@@ -209,13 +207,6 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
     if reading.route or reading.request:
         return NO_ROUTE
     return "no text matches" if reading.search == "text" else "nothing was found"
-
-
-def _is_aside(hit: Hit) -> bool:
-    """Return True for a definition in a file that a plain word rarely means."""
-    language = language_of(hit.path)
-    is_data = language is not None and language.name in DATA
-    return is_data or category_of(hit.path) is not None
 
 
 def _used(attempt: _Attempt) -> SearchType:
