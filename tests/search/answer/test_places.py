@@ -65,6 +65,22 @@ def test_a_prototype_is_declared() -> None:
         assert found.reasons == [f"{why} open_socket"]
 
 
+def test_a_class_is_chosen_before_its_namespace() -> None:
+    source = "namespace Music\\Starred;\n\nuse Music\\StarredAlbums;\n\nclass GetAlbums\n{\n}\n"
+    wanted = Wanted(telling_words("which albums are starred in music"))
+    lines = source.split("\n")
+    found_class = DefinedHere("GetAlbums", "class", 5, 7)
+    passage = Excerpt(lines, 1, 7, wanted)
+    for last in (1, 7):  # a statement, or a block
+        namespace = DefinedHere("Music\\Starred", "namespace", 1, last)
+        found = place_in(lines, passage, [namespace, found_class], wanted)
+        assert found is not None
+        assert (found.symbol, found.line) == ("GetAlbums", 5)
+    alone = place_in(lines, Excerpt(lines, 1, 3, wanted), [namespace], wanted)
+    assert alone is not None
+    assert alone.symbol == "Music\\Starred"
+
+
 def test_a_match_in_an_import_counts_less_than_one_in_a_definition() -> None:
     lines = SOURCE.split("\n")
     wanted = Wanted(telling_words("unknown"))

@@ -9,7 +9,7 @@ that the passage begins with.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from winnow.index.postings.imports import is_import
@@ -26,6 +26,8 @@ NAMED = 1.5
 # A value of fewer lines belongs to its paragraph.
 VALUES = frozenset(("variable", "constant", "property", "field", "enum_member"))
 VALUE_LINES = 2
+PACKAGES = frozenset(("module", "namespace"))
+CLASSES = frozenset(("class", "enum", "interface", "object", "struct", "trait"))
 # A definition with at most this number of lines is shown entirely, even if others are in it.
 SHORT = 12
 REASON_CHARACTERS = 100
@@ -65,9 +67,13 @@ def place_in(
     lines: Sequence[str], passage: Excerpt, definitions: Sequence[DefinedHere], wanted: Wanted
 ) -> Place | None:
     """Return the best place in a passage; None if no line of it is relevant."""
+    packages = _packages(definitions)
+    definitions = [each for each in definitions if each not in packages]
     containers = [each for each in definitions if not _is_value(each)]
     regions = list(_regions(lines, passage, containers))
-    weights = _telling(lines, passage.weights, regions, {each.line: each for each in definitions})
+    defined = {each.line: each for each in definitions}
+    around = {each.line for each in packages}
+    weights = _telling(lines, passage.weights, regions, defined, around)
     scores = [_score(of_region) for of_region in weights]
     best = max(scores, default=0.0)
     if not best:
@@ -103,6 +109,18 @@ def _is_value(definition: DefinedHere) -> bool:
     return definition.kind in VALUES and definition.last - definition.line < VALUE_LINES
 
 
+def _packages(definitions: Sequence[DefinedHere]) -> list[DefinedHere]:
+    """Return the namespaces and modules in which classes are: a passage is about its class. One of
+    a single line has all that follows."""
+    classes = [each.line for each in definitions if each.kind in CLASSES]
+
+    def has_class(package: DefinedHere) -> bool:
+        is_open = package.last == package.line
+        return any(package.line < line and (is_open or line <= package.last) for line in classes)
+
+    return [each for each in definitions if each.kind in PACKAGES and has_class(each)]
+
+
 def _regions(
     lines: Sequence[str], passage: Excerpt, definitions: Sequence[DefinedHere]
 ) -> Iterator[_Region]:
@@ -136,8 +154,10 @@ def _telling(
     weights: Mapping[int, Mapping[str, float]],
     regions: Sequence[_Region],
     defined: Mapping[int, DefinedHere],
+    around: Set[int],
 ) -> list[dict[int, dict[str, float]]]:
-    """Return the weights of words by region and line: more in a defined name, less in imports."""
+    """Return the weights of words by region and line: more in a defined name, less in imports and
+    in the lines that name a package ``around``."""
     found: list[dict[int, dict[str, float]]] = [{} for _ in regions]
     at = 0
     for line, words in weights.items():
@@ -145,7 +165,7 @@ def _telling(
             at += 1
         text = lines[line - 1]
         share = 1.0 if regions[at].definition is not None else OUTSIDE
-        if is_import(text):
+        if line in around or is_import(text):
             share = IMPORTED
         elif not _TEXT.search(text):
             continue
