@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from winnow.errors import IndexUnavailable
 from winnow.ranking.query.parts import parse_query
+from winnow.search.answer.function_words import without_function_words
 from winnow.text.sanitize import printable
 from winnow.types import Result
 from winnow.workspace import EngineWorkspace
@@ -111,7 +112,7 @@ def _explanation(
     from winnow.ranking.semantic.question import question_of
 
     parts = parse_query(query.strip())
-    question = question_of(query, rarity, projects)
+    question = question_of(without_function_words(query), rarity, projects)
     rarities = rarity(question.numbers)
     best: dict[str, ExplainedTerm] = {}
     by_worth = sorted(

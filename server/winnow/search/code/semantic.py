@@ -20,6 +20,7 @@ from winnow.index.postings.terms import content_words
 from winnow.index.similar_names import respelled, terms_of_index
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
+from winnow.search.answer.function_words import without_function_words
 from winnow.search.answer.hits import SPARE_HITS, CurrentTexts, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import telling_words
 from winnow.search.code.errors import error_hits
@@ -88,7 +89,8 @@ async def find_passages(
     """
     finding_first = asyncio.create_task(_find_first(workspace, scope, query, progress))
     try:
-        passages = await _find_respelled(workspace, scope, query, wanted, progress)
+        telling = without_function_words(query)
+        passages = await _find_respelled(workspace, scope, telling, wanted, progress)
         first = await finding_first
     finally:
         finding_first.cancel()
