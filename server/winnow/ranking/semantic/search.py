@@ -8,7 +8,7 @@ weighs it. Only the index is read.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, islice, product
 from typing import NamedTuple
 
@@ -177,21 +177,35 @@ def search(
         key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
     )
     if ABOUT_TRANSLATIONS.isdisjoint(question.stems):
-        # Further languages only repeat the texts of the first.
-        repeated = [place for place in order if is_translation(corpus.paths[files[place]])][1:]
-        order.sort(key={*repeated}.__contains__)
-        scores[repeated] = np.minimum(scores[repeated], scores[order[-len(repeated) - 1]])
+        paths = (corpus.paths[files[place]] for place in order)
+        repeated = dict.fromkeys(compress(order, _repeats_texts(paths, limit)))
+        others = [place for place in order if place not in repeated]
+        order = [*others, *repeated]
+        least = scores[others[:limit]].min(initial=1.0)
+        scores[[*repeated]] = np.minimum(scores[[*repeated]], least)
     passages = _Passages(corpus, evidence, in_chunks)
     found = [passages.of(place, float(scores[place])) for place in order[:limit]]
     if matched or len(found) >= limit:
         return found
     further = chain.from_iterable(map(passages.besides, order, found))
     by_score = sorted(further, key=lambda passage: -passage.score)[: limit - len(found)]
-    least = found[-1].score
     return [
         *found,
-        *(replace(passage, score=min(passage.score, least)) for passage in by_score),
+        *(replace(passage, score=min(passage.score, found[-1].score)) for passage in by_score),
     ]
+
+
+def _repeats_texts(paths: Iterable[str], most: int) -> Iterator[bool]:
+    """Yield True for each file that only repeats texts of an earlier one in another language, up to
+    ``most`` others."""
+    has_texts = False
+    for path in paths:
+        if not most:
+            return
+        is_repeated = has_texts and is_translation(path)
+        has_texts = has_texts or is_translation(path)
+        most -= not is_repeated
+        yield is_repeated
 
 
 def weigh(
