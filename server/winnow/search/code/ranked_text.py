@@ -44,8 +44,8 @@ ELSEWHERE = 0.2
 # The factor for a whole string that is neither a key nor the value of one, as a setting is where
 # code declares it. Such files come before others.
 PASSED = 0.5
-# The factor for a line of pasted code that defines something.
-DEFINING = 2.0
+# The factor for the first line of pasted code, which usually defines what follows.
+FIRST = 2.0
 # With this share of words that no file has, the beginnings of these are searched for; a shorter one
 # is in too many words.
 MOST_UNKNOWN = 0.5
@@ -243,11 +243,11 @@ def _hit(ranked: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
 
 
 def _pasted(text: str, lines: Sequence[str], rarity: Mapping[str, float]) -> Pasted:
-    """Return pasted lines with their weights: a line that defines something tells most, and one
-    that few files have tells more than several that are in many."""
+    """Return pasted lines with their weights: a line that few files have tells more than several
+    that are in many."""
     all_lines = [line.strip() for line in text.strip().split("\n")]
     weights = {
-        term: rarity[term] ** 2 * (1.0 if definition_in(line) is None else DEFINING)
+        term: rarity[term] ** 2 * (FIRST if line == lines[0] else 1.0)
         for line in lines
         for term in [escaped(line)]
     }
