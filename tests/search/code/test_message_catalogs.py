@@ -215,11 +215,11 @@ async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
 @pytest.mark.parametrize(
     ("query", "path", "line", "why"),
     [
-        ("Stir the tea", "app/templates/stir.html", 2, "has this message"),
-        ("wash the cup", "web/Cup.tsx", 1, "has this message"),
-        ("Pour and stir", "app/templates/pour.html", 1, "has this message"),
-        ("Two cups are left.", "app/templates/pour.html", 2, "has this message"),
-        ("Clean all pots", "web/pots.component.ts", 1, "has this message"),
+        ("Stir the tea", "app/templates/stir.html", 2, "has this text"),
+        ("wash the cup", "web/Cup.tsx", 1, "has this text"),
+        ("Pour and stir", "app/templates/pour.html", 1, "has this text"),
+        ("Two cups are left.", "app/templates/pour.html", 2, "has this text"),
+        ("Clean all pots", "web/pots.component.ts", 1, "has this text"),
         (
             "alle Kannen reinigen 7",
             "web/pots.component.ts",
