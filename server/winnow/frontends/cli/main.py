@@ -172,7 +172,7 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
 
 def _add_field(command: argparse.ArgumentParser, field: ToolField, default: object) -> None:
     """Add an argument for a field of the params: positional if required, else an option."""
-    kind = field.kind
+    kind = _given_kind(field)
     options: dict[str, Any] = {"help": field.description.replace("%", "%%")}
     if isinstance(kind, inspection.ListType):
         several = field.name.removeprefix("search_")
@@ -207,6 +207,15 @@ def _add_field(command: argparse.ArgumentParser, field: ToolField, default: obje
     if field.name != "limit":  # its earlier name
         earlier = "--" + field.name.replace("_", "-")
         command.add_argument(earlier, **{**options, "help": argparse.SUPPRESS})
+
+
+def _given_kind(field: ToolField) -> inspection.Type:
+    """Return the type of a field that has a value, such as `int` for `int | None`."""
+    kind = field.kind
+    if not isinstance(kind, inspection.UnionType):
+        return kind
+    [given] = (one for one in kind.types if not isinstance(one, inspection.NoneType))
+    return given
 
 
 def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
