@@ -234,7 +234,7 @@ async def search_docs(
     """Search through documents (PDF, Word, Excel, PowerPoint, OpenDocument, e-books, mail, archives, databases).
     Also searches documentation in plain text (txt, Markdown, reST, AsciiDoc, org); `grep` searches all text and code.
 
-    - The query is a case-insensitive regular expression, or text with `literal`
+    - The query is a case-insensitive regular expression, or text with `literal`; a phrase may continue in the next line
     - `path` may be a glob such as 'legal/*.pdf'
     - Matches have the page, slide, sheet and cell, section, or file in the archive
     - Documents that could not be read, or are not read yet, are listed: try again for pending ones

@@ -271,6 +271,18 @@ async def test_query_options_work(workspace_of: Made, read_root: Path) -> None:
     assert await places(workspace, "Page|Outlook") == []
 
 
+async def test_a_phrase_is_found_over_the_ends_of_lines(workspace_of: Made, root: Path) -> None:
+    text = "# 1\nÜber the notice\nperiod: the notice\nperiod is\n\nthe notice\n\nperiod\n"
+    write_files(root, {"legal/terms.pag": text})
+    result = await search(workspace_of(root), "the notice period", path="legal/terms.pag")
+    [document] = result.documents
+    assert [(match.line, match.text, match.match_range) for match in document.matches] == [
+        (2, "Über the notice", (6, 16)),
+        (3, "period: the notice", (9, 19)),
+    ]
+    assert document.matches[0].after == ["period: the notice", "period is"]
+
+
 async def test_a_query_is_not_an_option(workspace_of: Made, root: Path) -> None:
     queries = ["--pre=touch pwned", "-e", "--files", "--rga-x", "-"]
     names = [f"options/{number}.pag" for number in range(len(queries))]

@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from winnow.documents.extract.job import ExtractionResult
-from winnow.documents.library.lazy_hits import LazyHits
+from winnow.documents.library.lazy_hits import LazyHits, records_by_line
 from winnow.documents.library.library import DocumentLibrary
+from winnow.documents.library.phrases import as_phrase
 from winnow.documents.library.request import (
     DocumentFile,
     DocumentHits,
@@ -52,6 +53,7 @@ class BuiltinSearch:
         self._library = library
         self._ripgrep = ripgrep
         self._query = query
+        self._pattern = as_phrase(query.query)
         self._report = report
         self._begun: asyncio.Task[_Searched] | None = None
 
@@ -167,7 +169,7 @@ class BuiltinSearch:
             async with self._ripgrep.start(
                 self._arguments(paths), cwd=self._library.texts.folder
             ) as child:
-                await _collect(child, searched.found)
+                await _collect(child, searched.found, multiline=self._pattern.multiline)
                 code = await child.wait()
                 if child.timed_out:
                     searched.timed_out = True
@@ -185,7 +187,7 @@ class BuiltinSearch:
             "--json",
             # One match more than the maximum shows that there are more.
             f"--max-count={self._query.max_count + 1}",
-            *self._query.query.arguments(),
+            *self._pattern.arguments(),
             "--",
             *paths,
         ]
@@ -215,12 +217,14 @@ class _Searched:
         self.timed_out = False
 
 
-async def _collect(child: Child, found: dict[str, list[bytes]]) -> None:
-    """Collect ripgrep's records by text. They are not decoded, because an answer contains few of
-    thousands of lines."""
+async def _collect(child: Child, found: dict[str, list[bytes]], *, multiline: bool) -> None:
+    """Collect ripgrep's records by text. Those of lines are not decoded, because an answer contains
+    few of thousands of lines."""
     key, lines = "", list[bytes]()
     async for record in child.records(b"\n", RECORD_BYTES):
-        if record.startswith(_MATCH):
+        if record.startswith(_MATCH) and multiline:
+            lines += records_by_line(record)
+        elif record.startswith(_MATCH):
             lines.append(record[record.rfind(_AFTER_LINE) + 1 :])
         elif record.startswith(_BEGIN):
             start = record.index(_PATH) + len(_PATH)

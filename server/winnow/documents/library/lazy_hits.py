@@ -6,7 +6,8 @@ the positions that ripgrep reports.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 import msgspec
@@ -31,7 +32,39 @@ class _Position(Struct):
     submatches: list[_Span]
 
 
+class _Lines(Struct):
+    text: str
+
+
+class _Match(_Position):
+    lines: _Lines
+
+
+class _Record(Struct):
+    """A record of `rg --json`."""
+
+    data: _Match
+
+
 _decode = msgspec.json.Decoder(_Position).decode
+_decode_record = msgspec.json.Decoder(_Record).decode
+
+
+def records_by_line(record: bytes) -> Iterator[bytes]:
+    """Yield the end of a record for each line of a block in which a match starts. ripgrep joins
+    matches in adjacent lines to a block when they may have several lines."""
+    block = _decode_record(record).data
+    content = block.lines.text.encode()
+    number, before = block.line_number, 0
+    starts = itertools.groupby(
+        block.submatches, lambda span: content.rfind(b"\n", 0, span.start) + 1
+    )
+    for start, spans in starts:
+        number += content.count(b"\n", before, start)
+        before = start
+        shifted = [_Span(span.start - start, span.end - start) for span in spans]
+        position = _Position(number, block.absolute_offset + start, shifted)
+        yield msgspec.json.encode(position)[1:] + b"}"
 
 
 class TextGone(Exception):
