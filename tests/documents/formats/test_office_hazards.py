@@ -310,3 +310,8 @@ def test_a_missing_sheet_is_reported_and_the_others_are_read() -> None:
     assert found.failed == (
         UnreadPart("it is damaged: its part xl/worksheets/sheet1.xml is missing"),
     )
+
+
+def test_a_workbook_is_no_word_document() -> None:
+    with pytest.raises(Unreadable, match="does not match its file extension"):
+        read("a.docx", xlsx({"Plan": sheet("")}))

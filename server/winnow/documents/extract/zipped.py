@@ -23,6 +23,8 @@ from winnow.documents.extract.xml import Attributes, XmlReader, read_xml
 from winnow.documents.unreadable import Unreadable
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the first bytes of a compound file
+_FOLDERS = ("word", "xl", "ppt")  # of the parts of Word, Excel and PowerPoint
+_OTHER_FORMAT = "it is damaged: it does not match its file extension"
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
@@ -106,9 +108,14 @@ class Package:
         return [ref.target for ref in self.relations(part).values() if ref.kind in kinds]
 
     def main_part(self, default: str) -> str:
-        """Return the part that holds the content of an Office document."""
+        """Return the part that holds the content of an Office document. Raises Unreadable if it is
+        the part of another program than the default's."""
         targets = self.targets("", "officeDocument")
-        return next((target for target in targets if target in self), default)
+        main = next((target for target in targets if target in self), default)
+        folder = main.partition("/")[0]
+        if folder in _FOLDERS and folder != default.partition("/")[0]:
+            raise Unreadable(_OTHER_FORMAT)
+        return main
 
 
 class _Part:
@@ -136,7 +143,7 @@ def _no_archive(source: DocumentInput) -> str:
         return "it is a document of an older Microsoft Office with the extension of a newer one"
     if beginning.startswith(b"PK"):
         return "it is damaged: its end is missing"
-    return "it is damaged: it does not match its file extension" if beginning else "it is empty"
+    return _OTHER_FORMAT if beginning else "it is empty"
 
 
 def _holds(file: IO[bytes], mark: bytes) -> bool:
