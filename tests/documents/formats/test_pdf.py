@@ -218,7 +218,7 @@ def test_scanned_pages_among_others_are_reported() -> None:
     pages = [SHOWS_PICTURE, shown(["text"]), b"", SHOWS_PICTURE, SHOWS_PICTURE]
     lines, found = read(scanned(pages))
     assert lines == ["text"]
-    expected = "pages without text that are images: 1, 4-5 (documents.ocr reads them)"
+    expected = "pages 1, 4-5 are images without text (documents.ocr reads them)"
     assert found.failed == (UnreadPart(expected),)
 
 

@@ -269,7 +269,7 @@ async def test_scanned_pages_and_pictures_are_found_with_recognition(
         shutil.copy(FIXTURES / name, root)
     without = await search(workspace_of(root, engine="builtin"), "bandicoot")
     assert [one.path for one in without.failed] == ["scanned.pdf"]
-    assert without.warnings[-1] == ("1 pictures were not read: documents.ocr is off")
+    assert without.warnings[-1] == ("1 picture was not read: documents.ocr is off")
     assert without.documents == []
     asked = await search(workspace_of(root, engine="builtin"), "bandicoot", path="scanned.png")
     assert [one.path for one in asked.failed] == ["scanned.png"]

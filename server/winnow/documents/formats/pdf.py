@@ -186,7 +186,9 @@ class _Pages:
         """Report the pages that were not read."""
         if self.scanned:
             numbers = ranges(self.scanned)
-            self._output.failed(f"pages without text that are images: {numbers} ({self._hint})")
+            one = len(self.scanned) == 1
+            images = f"page {numbers} is an image" if one else f"pages {numbers} are images"
+            self._output.failed(f"{images} without text ({self._hint})")
         if self.damaged:
             self._output.failed(f"damaged pages: {ranges(self.damaged)}")
 

@@ -151,7 +151,8 @@ class DocumentSearch:
         """Return the warnings of the search and its scope."""
         warnings = [*self.scope.warnings, *self.warnings]
         if self.pictures:
-            warnings.append(f"{len(self.pictures)} pictures were not read: documents.ocr is off")
+            pictures = counted(len(self.pictures), "picture was", "pictures were")
+            warnings.append(f"{pictures} not read: documents.ocr is off")
         return warnings
 
     def completeness(self, *, changed: bool) -> Completeness:
