@@ -28,6 +28,10 @@ _COMMANDS = (
         re.compile("`grep` or `glob` with include_ignored and include_hidden"),
         "`winnow grep --no-ignore --hidden`",
     ),
+    (
+        re.compile("`keyword_search` with include_documents"),
+        "`winnow keyword-search --include-documents`",
+    ),
     (re.compile("; pass include_submodules"), ": see `winnow grep --include-submodules`"),
 )
 

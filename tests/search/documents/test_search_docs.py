@@ -444,6 +444,8 @@ async def test_errors(workspace_of: Made, read_root: Path) -> None:
             await SEARCH.call(workspace, params, no_progress)
     with pytest.raises(NoWorkspace):
         await search(workspace_of(), "x")
+    with pytest.raises(InvalidPattern, match="or pass `literal`"):
+        await search(workspace, "(")
 
 
 @pytest.mark.parametrize("path", ["nothing", "nothing/*.pag", "legal/*.docx", "nothing/here.pdf"])
@@ -452,6 +454,23 @@ async def test_a_path_that_matches_nothing(workspace_of: Made, read_root: Path, 
     assert (result.message, result.documents) == ("No matches found", [])
     assert result.warnings
     assert plain(result).startswith("No matches found")
+
+
+@pytest.mark.parametrize("query", ["Did the revenue of terms fall?", "terms: revenue falls"])
+async def test_documents_with_single_words_are_counted_if_nothing_matches(
+    workspace_of: Made, read_root: Path, query: str
+) -> None:
+    result = await search(workspace_of(read_root), query, path="legal")
+    [warning] = result.warnings
+    assert "revenue (2)" in warning and "terms (1)" in warning
+    assert "`keyword_search` with include_documents" in warning
+
+
+async def test_words_of_a_regular_expression_are_not_counted(
+    workspace_of: Made, read_root: Path
+) -> None:
+    result = await search(workspace_of(read_root), "revenue (falls|drops)", path="legal")
+    assert result.warnings == []
 
 
 async def test_excluded_documents_are_reported_if_no_others_match(

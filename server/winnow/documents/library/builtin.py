@@ -12,6 +12,7 @@ from winnow.documents.library.lazy_hits import LazyHits, records_by_line
 from winnow.documents.library.library import DocumentLibrary
 from winnow.documents.library.phrases import as_phrase
 from winnow.documents.library.request import (
+    PATTERN_ADVICE,
     DocumentFile,
     DocumentHits,
     DocumentQuery,
@@ -202,7 +203,7 @@ class BuiltinSearch:
         if gone:
             return gone
         if problem := pattern_problem(code, stderr):
-            raise InvalidPattern(self._query.query.pattern, problem)
+            raise InvalidPattern(self._query.query.pattern, problem, PATTERN_ADVICE)
         raise SearchFailed("ripgrep", code, stderr[:2048])
 
 

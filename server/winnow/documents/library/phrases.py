@@ -21,10 +21,15 @@ _OPERATORS = re.compile(r"[()\[\]{}?*+|^$\\]")
 _PIECES = re.compile(rf"(?P<blank>\s+)|(?P<hyphen>(?<=[^\W\d])[{_DASHES[1:]}-](?=[^\W\d]))|.")
 
 
+def is_phrase(query: TextPattern) -> bool:
+    """Return False for a regular expression with operators."""
+    return query.literal or not _OPERATORS.search(query.pattern)
+
+
 def as_phrase(query: TextPattern) -> TextPattern:
     """Return a pattern that also matches over the ends of lines, and typographic quotes, dashes and
     blanks. A regular expression with operators is returned unchanged."""
-    if not query.literal and _OPERATORS.search(query.pattern):
+    if not is_phrase(query):
         return query
     typed = cleaned(query.pattern)
     phrase = typed.strip()

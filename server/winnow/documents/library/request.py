@@ -10,6 +10,9 @@ from msgspec import Struct
 from winnow.documents.library.locations import DocumentLocation
 from winnow.text.ripgrep import Line, TextPattern
 
+# What helps with an invalid pattern.
+PATTERN_ADVICE = "escape special characters with a backslash, or pass `literal`"
+
 EngineName = Literal["rga", "builtin"]
 
 

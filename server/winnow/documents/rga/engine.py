@@ -23,6 +23,7 @@ from winnow.documents.extract.extraction import TEXT_BYTES
 from winnow.documents.format import format_of
 from winnow.documents.library.locations import Anchor, DocumentLocation, TextMap, UnreadPart
 from winnow.documents.library.request import (
+    PATTERN_ADVICE,
     DocumentFile,
     DocumentHit,
     DocumentHits,
@@ -385,7 +386,7 @@ def _failed(pattern: str, code: int, child: Child) -> InvalidPattern | SearchFai
     with contextlib.suppress(SearchFailed):
         problem = pattern_problem(code, child.stderr)
         if problem is not None:
-            return InvalidPattern(pattern, problem)
+            return InvalidPattern(pattern, problem, PATTERN_ADVICE)
     return SearchFailed("rga", code, child.stderr[:2048])
 
 

@@ -16,11 +16,20 @@ from winnow.config.globs import GLOB_CHARACTERS
 from winnow.documents.format import UNSUPPORTED_EXTENSIONS, format_of, formats, unsupported_reason
 from winnow.documents.library.builtin import BuiltinSearch
 from winnow.documents.library.locations import file_uri, preview_uri
-from winnow.documents.library.request import DocumentFile, DocumentQuery, ReadFailure, is_written
+from winnow.documents.library.phrases import is_phrase
+from winnow.documents.library.request import (
+    PATTERN_ADVICE,
+    DocumentFile,
+    DocumentHits,
+    DocumentQuery,
+    ReadFailure,
+    is_written,
+)
 from winnow.errors import InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.processes.waiting import acquire_within
 from winnow.search.answer.completeness import count_excluded_matches, with_short_deadline
 from winnow.search.answer.cursor import stamp_of
+from winnow.search.answer.telling_words import search_terms
 from winnow.search.documents.engines import run_engines
 from winnow.search.documents.results import DocumentOptions, DocumentSearch
 from winnow.search.documents.rows import DocumentMatches
@@ -35,6 +44,7 @@ from winnow.workspace import EngineWorkspace
 
 TRY_AGAIN = "documents are being read in the background: try again"
 WAITED = "it waited for other document searches: try again"
+MOST_WORDS = 6  # of a question, to count the documents that contain them
 TYPE = "winnowdocuments"  # the name of ripgrep's file type for documents
 
 
@@ -69,6 +79,7 @@ async def search_documents(
                 raise SearchTimedOut(options.timeout, TRY_AGAIN)
             if not search.found:
                 search.warnings += await _excluded_documents(workspace, search, extensions)
+                search.warnings += await _documents_with_words(workspace, search)
             yield search
     finally:
         workspace.document_slots.release()
@@ -243,7 +254,7 @@ async def _check_pattern(search: DocumentSearch, query: TextPattern) -> None:
             pass
         code = await child.wait()
         if not child.timed_out and (problem := pattern_problem(code, child.stderr)):
-            raise InvalidPattern(query.pattern, problem)
+            raise InvalidPattern(query.pattern, problem, PATTERN_ADVICE)
 
 
 async def _excluded_documents(
@@ -260,3 +271,29 @@ async def _excluded_documents(
     if more:
         return [f"{more} more documents are excluded: pass {' and '.join(flags)}"]
     return [] if search.listed else ["there are no documents in scope"]
+
+
+async def _documents_with_words(workspace: EngineWorkspace, search: DocumentSearch) -> list[str]:
+    """Return a warning with the number of documents that contain each word of a question or phrase,
+    for a search without matches."""
+    query = search.query.query
+    # The mark behind a question is no operator.
+    asked = msgspec.structs.replace(query, pattern=query.pattern.rstrip("? "))
+    words = search_terms(asked.pattern)[:MOST_WORDS]
+    if len(words) < 2 or not is_phrase(asked) or not search.searched:
+        return []
+    read = [document for document in search.documents if document.file in search.searched]
+    ripgrep = with_short_deadline(search.ripgrep)
+
+    async def count(word: str) -> int:
+        found: list[DocumentHits | ReadFailure] = []
+        pattern = TextPattern(word, literal=True, case_sensitive=query.case_sensitive)
+        one = DocumentQuery(pattern, 0, 1, search.query.width)
+        await BuiltinSearch(workspace.library, ripgrep, one, found.append).run(read)
+        return sum(isinstance(each, DocumentHits) for each in found)
+
+    counts = [f"{word} ({await count(word)})" for word in words]
+    return [
+        f"documents with single words: {', '.join(counts)};"
+        " to rank documents by words: `keyword_search` with include_documents"
+    ]
