@@ -108,6 +108,7 @@ def zipped(*names: str) -> bytes:
     ("raw", "what"),
     [
         (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj", "a PDF document"),
+        (b"%PDF-1.4\n1 0 obj", "a PDF document"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF\0", "a JPEG image"),
         (b"GIF89a\x10\0\x10\0\xf0", "a GIF image"),

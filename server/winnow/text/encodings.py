@@ -97,6 +97,8 @@ _ZIPS = (
     (b"META-INF/", "a Java archive"),
 )
 
+# The first line of a PDF, of which some are ASCII.
+_PDF = re.compile(rb"%PDF-\d\.\d *[\r\n]")
 # Control characters that no text has: all except tab, line ends, form feed, backspace, escape.
 _NO_TEXT = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
 # A tenth of random bytes are control characters.
@@ -112,6 +114,8 @@ def detect(sample: bytes, is_complete: bool) -> Encoding | None:
     for marked in MARKED:
         if sample.startswith(marked.mark):
             return marked
+    if _PDF.match(sample):
+        return None
     if b"\0" in sample:
         return _utf_16_without_mark(sample)
     if sample.isascii():
