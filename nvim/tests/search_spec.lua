@@ -82,7 +82,7 @@ return {
       local texts = require('winnow.answer')
       t.equal(nil, texts.notice(answer))
       local _, other = search('semantic', { query = 'kubernetes plugins' })
-      t.equal('no text contains "kubernetes"', texts.notice(other))
+      t.equal('no text file contains "kubernetes"', texts.notice(other))
       t.equal(texts.notice(other), texts.details(other)[1])
     end,
   },

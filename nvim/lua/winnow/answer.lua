@@ -175,7 +175,7 @@ end
 ---@return string?
 local function unknown(words)
   if words and #words > 0 then
-    return ('no text contains "%s"'):format(table.concat(words, '" or "'))
+    return ('no text file contains "%s"'):format(table.concat(words, '" or "'))
   end
 end
 

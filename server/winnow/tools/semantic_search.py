@@ -217,7 +217,7 @@ def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
 def unknown_words_note(result: LocalAnswer) -> list[str]:
     """Return a note about the words of the question that are in no text, if there are any."""
     words = " or ".join(f'"{printable(word)}"' for word in result.unknown_words)
-    return [f"no text contains {words}"] if words else []
+    return [f"no text file contains {words}"] if words else []
 
 
 # --- the tool ------------------------------------------------------------------------------

@@ -107,10 +107,17 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
 async def test_words_that_no_text_contains_are_named(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "kubernetes password")
     assert result.unknown_words == ["kubernetes"]
-    assert '[no text contains "kubernetes"]' in plain(result).split("\n")
+    assert '[no text file contains "kubernetes"]' in plain(result).split("\n")
     new = workspace.folders[0] / "src/new.py"
     workspace.open_documents = lambda: {new: "# To kubernetes.\n"}
     assert (await search(workspace, "kubernetes password")).unknown_words == []
+
+
+async def test_documents_are_named_if_they_may_have_the_words(workspace: EngineWorkspace) -> None:
+    write_files(workspace.folders[0], {"docs/a.pdf": "%PDF-1.4\n% kubernetes\n", "docs/a.png": "x"})
+    expected = "1 document was not searched, such as docs/a.pdf: see `search_docs`"
+    assert expected in (await search(workspace, "kubernetes password")).warnings
+    assert (await search(workspace, "password")).warnings == []
 
 
 async def test_a_misspelled_word_is_replaced_and_a_warning_says_so(
@@ -119,7 +126,7 @@ async def test_a_misspelled_word_is_replaced_and_a_warning_says_so(
     result = await search(workspace, "How is a Passwrod compared?")
     assert (result.results[0].symbol, result.unknown_words) == ("Login.check_password", [])
     assert result.warnings == [
-        "'password' was searched for instead of 'passwrod', which no text contains"
+        "'password' was searched for instead of 'passwrod', which no text file contains"
     ]
     # Of few letters, one may make another word.
     assert (await search(workspace, "kube login")).warnings == []

@@ -109,7 +109,7 @@ async def test_queries_without_matching_words_are_incomplete(workspace: EngineWo
     # A third of the words, but not a quarter.
     result = await search(workspace, "zebra plugin registry")
     assert (result.unknown_words, len(result.results) > 0) == (["zebra"], True)
-    assert '[no text contains "zebra"]' in plain(result).split("\n")
+    assert '[no text file contains "zebra"]' in plain(result).split("\n")
     assert (await search(workspace, "zebra name plugin registry")).unknown_words == []
     assert (await search(workspace, "zebra plugin registry", path="src")).unknown_words == []
     result = await search(workspace, " ".join(f"word{n}" for n in range(40)))

@@ -187,7 +187,7 @@ function searchDetail({ search_type_used: used, reason, fallback }: CodeSearchRe
 
 /** Return which words of the question the code does not have; empty if it has nearly all. */
 function unknownWords({ unknown_words: words = [] }: FallbackAnswer): string {
-  return words.length ? `no text contains ${words.map((word) => `“${word}”`).join(' or ')}` : ''
+  return words.length ? `no text file contains ${words.map((word) => `“${word}”`).join(' or ')}` : ''
 }
 
 function tryWords(words: readonly string[]): string {

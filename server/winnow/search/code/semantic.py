@@ -45,6 +45,7 @@ from winnow.search.index.state import (
     state_in_words,
 )
 from winnow.search.shared.scope import SharedScope
+from winnow.text.plural import counted
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
@@ -177,17 +178,38 @@ async def _find_respelled(
     so."""
     passages = await _find_passages(workspace, scope, query, wanted, progress)
     unknown = passages.found.unknown_words
-    meant = await _respelled(workspace, unknown) if unknown else {}
-    if not meant:
+    if not unknown:
         return passages
+    meant = await _respelled(workspace, unknown)
+    if not meant:
+        warnings = [*passages.found.warnings, *await _unsearched_documents(workspace)]
+        found = msgspec.structs.replace(passages.found, warnings=warnings)
+        return msgspec.structs.replace(passages, found=found)
     words = re.compile(rf"\b(?:{'|'.join(map(re.escape, meant))})\b", re.I)
     corrected = words.sub(lambda found: meant[found[0].lower()], query)
     again = await _find_passages(workspace, scope, corrected, wanted, progress)
     instead = (f"{new!r} was searched for instead of {old!r}" for old, new in meant.items())
-    warnings = [*again.found.warnings, f"{', '.join(instead)}, which no text contains"]
+    warnings = [*again.found.warnings, f"{', '.join(instead)}, which no text file contains"]
     left = [word for word in unknown if word.lower() not in meant]
     found = msgspec.structs.replace(again.found, warnings=warnings, unknown_words=left)
     return msgspec.structs.replace(again, found=found)
+
+
+async def _unsearched_documents(workspace: EngineWorkspace) -> list[str]:
+    """Return a warning about documents, which may contain words that no text file contains."""
+    # Few searches need it.
+    from winnow.documents.format import formats
+    from winnow.search.documents.search import documents_of
+
+    documents = [
+        document.path
+        for document in await documents_of(workspace)
+        if not formats()[document.format].is_image
+    ]
+    if not documents:
+        return []
+    count = counted(len(documents), "document was", "documents were")
+    return [f"{count} not searched, such as {documents[0]}: see `search_docs`"]
 
 
 @again_if_damaged

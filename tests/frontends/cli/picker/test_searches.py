@@ -139,7 +139,7 @@ async def test_an_answer_before_the_index_is_complete_is_early(
             await opened.wait_for_index()
             complete = await answer(opened, "which plugins are loaded first")
             assert not complete.is_early
-            assert complete.notes == ['no text contains "first"']
+            assert complete.notes == ['no text file contains "first"']
 
 
 async def test_a_failed_search_says_why(tmp_path: Path, home: Path) -> None:
