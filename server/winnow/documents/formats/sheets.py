@@ -15,13 +15,14 @@ import datetime
 import functools
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from winnow.documents.extract.cells import SheetWriter
 from winnow.documents.extract.input_stream import DocumentInput
+from winnow.documents.extract.number_formats import DisplayFormat, display_formats
 from winnow.documents.extract.output import TextFull, TextOutput
 from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import OLE, Package
@@ -138,18 +139,24 @@ class _SharedTexts(XmlReader):
 
 
 class NumberFormat(Struct, frozen=True):
-    """The meaning of a number: a day, a time of day, a duration in hours, or a percentage."""
+    """The meaning of a number: a day, a time of day or a duration in hours; and how a workbook
+    displays positive and negative ones, if that is common."""
 
     day: bool = False
     time: bool = False
     span: bool = False
-    percent: int | None = None  # the number of decimals
+    positive: DisplayFormat | None = None
+    negative: DisplayFormat | None = None
 
 
 GENERAL = NumberFormat()
 _BUILT_IN = {
     **dict.fromkeys((14, 15, 16, 17, *range(27, 32), 36, *range(50, 59)), "yyyy-mm-dd"),
     **dict.fromkeys((18, 19, 20, 21, 32, 33, 34, 35, 45, 47), "hh:mm:ss"),
+    1: "0",
+    2: "0.00",
+    3: "#,##0",
+    4: "#,##0.00",
     9: "0%",
     10: "0.00%",
     22: "yyyy-mm-dd hh:mm",
@@ -160,19 +167,17 @@ _NO_CODES = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\]]*\]', re.IG
 
 
 def number_format(code: str) -> NumberFormat:
-    """Parse an Excel number format for positive numbers."""
+    """Parse an Excel number format."""
+    positive, negative = display_formats(code)
     code = _NO_CODES.sub("", code.partition(";")[0]).lower()
     if "general" in code:
         return GENERAL
     if re.search(r"\[(h+|m+|s+)\]", code):
         return NumberFormat(span=True)
-    if "%" in code:
-        decimals = re.search(r"\.([0#?]+)", code)
-        return NumberFormat(percent=len(decimals[1]) if decimals else 0)
     time = bool(re.search("[hs]|am/pm", code))
     # Next to hours, m means minutes.
     day = bool(re.search("[yd]", code)) or ("m" in code and not time)
-    return NumberFormat(day=day, time=time)
+    return NumberFormat(day=day, time=time, positive=positive, negative=negative)
 
 
 def _cell_styles(package: Package, part: str, output: TextOutput) -> dict[str, NumberFormat]:
@@ -284,8 +289,8 @@ def _column_number(name: str) -> int:
 
 
 def number_text(value: str, style: NumberFormat, since_1904: bool = False) -> str:
-    """Return a number as users search for it: a date in ISO 8601, a percentage, or the typed digits
-    without thousands separators."""
+    """Return a number as users search for it: a date in ISO 8601, or the digits without separators;
+    then as the workbook displays it, if that differs: `1234.5 (1,234.50 EUR)`."""
     if style is GENERAL and value.isdecimal():
         return value
     try:
@@ -293,12 +298,27 @@ def number_text(value: str, style: NumberFormat, since_1904: bool = False) -> st
         if style.span:
             return _hours(number)
         if (style.day or style.time) and number >= 0:
-            return _moment(number, style, since_1904)
+            moment = _moment(number, since_1904)
+            shown = _shown(style.positive, lambda display: display.moment(moment))
+            return _both(_moment_text(number, moment, style), shown)
     except (ValueError, OverflowError):
         return value
-    if style.percent is not None:
-        return f"{number * 100:.{min(style.percent, 15)}f}%"
-    return plain_number(number)
+    display = style.negative if number < 0 else style.positive
+    return _both(plain_number(number), _shown(display, lambda display: display.number(value)))
+
+
+def _shown(display: DisplayFormat | None, show: Callable[[DisplayFormat], str]) -> str:
+    try:
+        return "" if display is None else show(display)
+    except ValueError:
+        return ""
+
+
+def _both(text: str, shown: str) -> str:
+    """Return a text and how it is displayed, or the one that contains the other."""
+    if shown in text:
+        return text
+    return shown if text in shown else f"{text} ({shown})"
 
 
 def plain_number(number: float) -> str:
@@ -308,14 +328,16 @@ def plain_number(number: float) -> str:
     return f"{number:.15g}"
 
 
-def _moment(number: float, style: NumberFormat, since_1904: bool) -> str:
+def _moment(number: float, since_1904: bool) -> datetime.datetime:
     if since_1904:
         zero = datetime.datetime(1904, 1, 1)
     else:
         # Excel's 1900 has a February 29, which is day 60.
         zero = datetime.datetime(1899, 12, 30 if number >= 60 else 31)
-    seconds = round(number * 86400)
-    moment = zero + datetime.timedelta(seconds=seconds)
+    return zero + datetime.timedelta(seconds=round(number * 86400))
+
+
+def _moment_text(number: float, moment: datetime.datetime, style: NumberFormat) -> str:
     clock = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
     if not style.day and number < 1:
         return clock
