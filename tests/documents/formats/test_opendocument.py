@@ -79,10 +79,12 @@ def test_a_cell_without_text_shows_its_value_and_notes_follow() -> None:
         '<table:table table:name="S"><table:table-row>'
         '<table:table-cell office:date-value="2024-01-31"/>'
         "<table:table-cell><office:annotation><text:p>Note</text:p></office:annotation>"
-        "<text:p>31.01.24</text:p></table:table-cell></table:table-row></table:table>"
+        "<text:p>31.01.24</text:p></table:table-cell>"
+        '<table:table-cell office:value="1500"><text:p>1.500,00 €</text:p></table:table-cell>'
+        "</table:table-row></table:table>"
     )
     assert places("a.ods", opendocument("ods", body)) == [
-        ("2024-01-31\t31.01.24", DocumentLocation(sheet="S", row=1, column=1)),
+        ("2024-01-31\t31.01.24\t1500 (1.500,00 €)", DocumentLocation(sheet="S", row=1, column=1)),
         ("Note", DocumentLocation(sheet="S", row=1, column=2)),
     ]
 

@@ -11,6 +11,13 @@ from winnow.documents.library.locations import DocumentLocation
 WIDEST_GAP = 64
 
 
+def raw_and_displayed(raw: str, displayed: str) -> str:
+    """Return the value of a cell and how it is displayed, or the one that contains the other."""
+    if displayed in raw:
+        return raw
+    return displayed if raw in displayed else f"{raw} ({displayed})"
+
+
 class SheetWriter:
     """Writes the rows of a sheet, except those without text."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from winnow.documents.extract.cells import SheetWriter
+from winnow.documents.extract.cells import SheetWriter, raw_and_displayed
 from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.paragraphs import (
@@ -230,7 +230,7 @@ class _Sheets:
         self._sheet: SheetWriter | None = None
         self._row = self._column = 0
         self._row_repeats = self._column_repeats = 1
-        self._value = ""
+        self._value = self._raw = ""
         self._cells: list[tuple[int, str]] = []
         self._notes: list[tuple[int, int, str]] = []
         self._drawn: list[str] = []
@@ -254,12 +254,14 @@ class _Sheets:
         self._reader.flow.begin_box(attributes)
         self._column_repeats = _number(attributes, "table:number-columns-repeated")
         self._value = _value(attributes)
+        self._raw = attributes.get("office:date-value", attributes.get("office:value", ""))
 
     def _end_note(self) -> None:
         self._notes.append((self._row + 1, self._column + 1, self._box()))
 
     def _end_cell(self) -> None:
-        if text := self._box() or self._value:
+        displayed = self._box()
+        if text := raw_and_displayed(self._raw, displayed) if displayed else self._value:
             for column in range(min(self._column_repeats, MOST_REPEATED_COLUMNS)):
                 self._cells.append((self._column + column + 1, text))
         self._column += self._column_repeats

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from winnow.documents.extract.cells import SheetWriter
+from winnow.documents.extract.cells import SheetWriter, raw_and_displayed
 from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.number_formats import DisplayFormat, display_formats
 from winnow.documents.extract.output import TextFull, TextOutput
@@ -300,11 +300,12 @@ def number_text(value: str, style: NumberFormat, since_1904: bool = False) -> st
         if (style.day or style.time) and number >= 0:
             moment = _moment(number, since_1904)
             shown = _shown(style.positive, lambda display: display.moment(moment))
-            return _both(_moment_text(number, moment, style), shown)
+            return raw_and_displayed(_moment_text(number, moment, style), shown)
     except (ValueError, OverflowError):
         return value
     display = style.negative if number < 0 else style.positive
-    return _both(plain_number(number), _shown(display, lambda display: display.number(value)))
+    shown = _shown(display, lambda display: display.number(value))
+    return raw_and_displayed(plain_number(number), shown)
 
 
 def _shown(display: DisplayFormat | None, show: Callable[[DisplayFormat], str]) -> str:
@@ -312,13 +313,6 @@ def _shown(display: DisplayFormat | None, show: Callable[[DisplayFormat], str]) 
         return "" if display is None else show(display)
     except ValueError:
         return ""
-
-
-def _both(text: str, shown: str) -> str:
-    """Return a text and how it is displayed, or the one that contains the other."""
-    if shown in text:
-        return text
-    return shown if text in shown else f"{text} ({shown})"
 
 
 def plain_number(number: float) -> str:
