@@ -25,6 +25,7 @@ _COMMANDS = (
     (re.compile(r"`index` with action '(\w+)'"), r"`winnow index \1`"),
     (re.compile("`index_status`"), "`winnow index-status`"),
     (re.compile("`search_docs`"), "`winnow search-docs`"),
+    (re.compile("`grep` searches"), "`winnow grep` searches"),
     (
         re.compile("`grep` or `glob` with include_ignored and include_hidden"),
         "`winnow grep --no-ignore --hidden`",

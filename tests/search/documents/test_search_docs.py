@@ -467,6 +467,16 @@ async def test_documents_with_single_words_are_counted_if_nothing_matches(
     assert "terms (1)" in warning
 
 
+async def test_files_that_are_no_documents_are_counted_if_nothing_matches(
+    workspace_of: Made, read_root: Path
+) -> None:
+    warning = "1 file is not a document: `grep` searches its text"
+    workspace = workspace_of(read_root)
+    assert warning in (await search(workspace, "nothing-like-this")).warnings
+    assert warning not in (await search(workspace, "x-y", path="legal")).warnings
+    assert warning not in (await search(workspace, "x-y", file_types=["pages"])).warnings
+
+
 async def test_words_of_a_regular_expression_are_not_counted(
     workspace_of: Made, read_root: Path
 ) -> None:
@@ -490,7 +500,8 @@ async def test_excluded_documents_are_counted_if_nothing_matches(
 ) -> None:
     result = await search(workspace_of(read_root), "nowhere")
     assert result.warnings == [
-        "2 more documents are excluded: pass include_ignored and include_hidden"
+        "2 more documents are excluded: pass include_ignored and include_hidden",
+        "1 file is not a document: `grep` searches its text",
     ]
 
 

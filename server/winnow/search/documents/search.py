@@ -80,6 +80,7 @@ async def search_documents(
             if not search.found:
                 search.warnings += await _excluded_documents(workspace, search, extensions)
                 search.warnings += await _documents_with_words(workspace, search)
+                search.warnings += await _other_files(workspace, search)
             yield search
     finally:
         workspace.document_slots.release()
@@ -271,6 +272,19 @@ async def _excluded_documents(
     if more:
         return [f"{more} more documents are excluded: pass {' and '.join(flags)}"]
     return [] if search.listed else ["there are no documents in scope"]
+
+
+async def _other_files(workspace: EngineWorkspace, search: DocumentSearch) -> list[str]:
+    """Return a warning about files in scope that are no documents, for a search without matches."""
+    folder, pattern = _split(workspace, search.filters.path)
+    if pattern or search.options.by_format:
+        return []
+    scope = workspace.scope(msgspec.structs.replace(search.filters, path=folder))
+    listing = await list_files(with_short_deadline(search.ripgrep), scope, Overlay())
+    count = sum(format_of(path) is None for path in listing.paths)
+    one = "file is not a document: `grep` searches its text"
+    more = "files are not documents: `grep` searches their text"
+    return [counted(count, one, more)] if count and not listing.timed_out else []
 
 
 async def _documents_with_words(workspace: EngineWorkspace, search: DocumentSearch) -> list[str]:
