@@ -128,6 +128,23 @@ async def test_the_path_of_a_compiled_file_leads_to_its_source(
     ]
 
 
+async def test_the_snippet_has_the_best_line(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    """Editors show it in the row of the result."""
+    files = {
+        "tea.js": "function brew(cup) {\n"
+        + "  wait()\n" * 20
+        + "  // the pot is emptied into the cup when the tea is brewed\n" * 4
+        + "}\n"
+    }
+    workspace = make_workspace(write_files(tmp_path, files), config=NO_INDEX)
+    result = await search(workspace, "how is the tea brewed and the pot emptied into a cup")
+    [hit] = result.results
+    assert hit.line is not None
+    assert hit.snippet is not None
+    first = hit.snippet_line or hit.line
+    assert (hit.best_line or hit.line) in range(first, first + hit.snippet.count("\n") + 1)
+
+
 @pytest.mark.parametrize(
     ("query", "kind", "expected"),
     [
