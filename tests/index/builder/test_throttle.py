@@ -211,6 +211,19 @@ async def test_without_memory_there_is_one_worker_and_it_waits(
     assert throttle.workers() == 2
 
 
+async def test_one_worker_goes_on_if_the_server_alone_exceeds_the_limit(
+    throttle: Throttle, machine: OtherMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each = 45 * MB
+    monkeypatch.setattr(machine, "memory_of", lambda pid: 210 * MB if pid == os.getpid() else each)
+    assert await held_for(throttle, machine) == 0
+    assert (throttle.workers(), throttle.shortage) == (1, "")
+    each = 55 * MB
+    machine.pass_time(1.0)
+    assert await held_for(throttle, machine) == module.PATIENCE_SECONDS
+    assert throttle.shortage == "memory: 320 of 200 MB"
+
+
 def test_workers_do_not_get_the_memory_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, server = OtherMachine(cores=2), 100 * MB
     monkeypatch.setattr(machine, "memory_of", lambda pid: server if pid == os.getpid() else 0)

@@ -4,8 +4,9 @@ much memory.
 Workers ask before each batch (:class:`winnow.processes.workers.Regulator`). Their low priority is
 not enough: it does not limit memory, and means nothing next to other programs of low priority.
 
-Only a pause stops the background work completely. Under load, without memory, or under constant
-requests, a batch still starts now and then; otherwise a busy machine would never get an index.
+Only a pause stops the background work completely. Under load, with large workers, or under constant
+requests, a batch still starts now and then; otherwise a busy machine would never get an index. If
+the server itself has more than the limit, one worker goes on.
 """
 
 from __future__ import annotations
@@ -239,7 +240,10 @@ class Throttle:
         return f"other programs use {share:.0%} of the processors".replace("%", " %")
 
     def _too_large(self) -> str:
-        if not self._is_short():
+        # Workers get smaller while the background waits. The server does not: it keeps memory that
+        # a large answer took.
+        least = max(self._limit - SERVER_BYTES, WORKER_BYTES)
+        if not self._is_short() or self._workers_memory() <= least:
             return ""
         return f"memory: {self.memory() // MB} of {self._limit // MB} MB"
 
@@ -253,8 +257,11 @@ class Throttle:
     def _server_memory(self) -> int:
         return max(self._machine.memory_of(os.getpid()), SERVER_BYTES)
 
+    def _workers_memory(self) -> int:
+        return sum(map(self._machine.memory_of, self._pids()))
+
     def _sum_memory(self) -> int:
-        return sum(map(self._machine.memory_of, (os.getpid(), *self._pids())))
+        return self._machine.memory_of(os.getpid()) + self._workers_memory()
 
 
 class _Load:
