@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from winnow.errors import (
 )
 from winnow.index.builder.folder import FolderIndex
 from winnow.search.symbols import references, requests
+from winnow.text.lines import SourceTexts
 from winnow.tools import TOOLS
 from winnow.tools.find_references import FindReferencesResult, plain
 from winnow.types import no_progress
@@ -677,3 +679,32 @@ async def test_other_definitions_to_which_possible_uses_may_belong_are_named(
         "possible uses may be those of 'filter' at Song.php:2"
     ]
     assert (await find(workspace, name="Song.other")).warnings == []
+
+
+async def test_a_definition_that_several_files_import_is_named_once(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    imports = 'const { checkLogin } = require("./util");\ncheckLogin();\n'
+    files = {
+        "util.js": "exports.checkLogin = () => {};\n",
+        **{f"{name}.js": imports for name in "abc"},
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "js"), files))
+    result = await find(workspace, name="checkLogin")
+    assert len(result.references) == 7
+    assert result.warnings == []
+
+
+async def test_files_that_are_not_indexed_again_in_time_are_named(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await find(workspace, name="Client.send")
+    app = workspace.search_roots()[0] / "app.py"
+    monkeypatch.setattr(SourceTexts, "read", _without(SourceTexts.read, app.as_posix()))
+    result = await find(workspace, name="Client.send")
+    assert "changed, and not indexed again in time: app.py" in result.completeness.reasons
+    assert result.completeness.skipped.unreadable is None
+
+
+def _without(read: Callable[[SourceTexts, str], Any], hidden: str) -> Callable[..., Any]:
+    return lambda sources, path: None if path == hidden else read(sources, path)

@@ -31,13 +31,14 @@ from winnow.search.index.retry import again_if_damaged
 from winnow.search.symbols.navigation import Navigation
 from winnow.text.definition_patterns import DefinitionPattern, files_with
 from winnow.text.lines import SourceTexts
-from winnow.text.paths import Located, locate
-from winnow.text.plural import counted
+from winnow.text.paths import Located, containing_root, locate
 from winnow.text.scope import Filters
 from winnow.types import Completeness, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
 ATTEMPTS = 3
+# Changed files that a reason names.
+CHANGED_NAMED = 3
 NOT_ALL_READ = "not all files that contain the name have been read: try again"
 
 # How often early results are sent while the index is incomplete.
@@ -244,7 +245,7 @@ def completeness_of(
     return Completeness(
         complete=not reasons,
         reasons=reasons,
-        skipped=Skipped(unreadable=len(answered.navigation.changed) or None),
+        skipped=Skipped(),
         timed_out=answered.timed_out,
         index=answered.state,
     )
@@ -267,6 +268,14 @@ def index_reasons(workspace: EngineWorkspace, answered: SymbolAnswer[T]) -> list
     if answered.timed_out:
         reasons.append("timed out before reading every file that contains the name")
     if answered.navigation.changed:
-        changed = counted(len(answered.navigation.changed), "file", "files")
-        reasons.append(f"{changed} could not be read")
+        reasons.append(_changed_in_words(workspace, list(answered.navigation.changed)))
     return reasons
+
+
+def _changed_in_words(workspace: EngineWorkspace, changed: Sequence[str]) -> str:
+    """Return a sentence about files whose index is older than their text."""
+    roots = [root.as_posix() for root in workspace.search_roots()]
+    located = [(path, containing_root(path, roots)) for path in changed[:CHANGED_NAMED]]
+    names = [found[1] if found else path for path, found in located]
+    more = f" and {len(changed) - len(names)} more" if len(changed) > len(names) else ""
+    return f"changed, and not indexed again in time: {', '.join(names)}{more}"
