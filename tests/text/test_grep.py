@@ -14,7 +14,7 @@ from winnow.errors import InvalidPattern
 from winnow.processes.children import Processes
 from winnow.text import grep
 from winnow.text.buffers import Overlay, unsaved_overlay
-from winnow.text.grep import TextSearch, first_null
+from winnow.text.grep import COUNT, LIST, TextSearch, first_null
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Filters, search_scope
 
@@ -83,8 +83,8 @@ async def test_counts_are_right_for_any_name(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text("needle needle\nneedle\n")
     search = search_in(tmp_path, "needle")
-    assert await search.count(matches=True) == dict.fromkeys(sorted(names, key=os.fsencode), 3)
-    assert await search_in(tmp_path, "needle").count(matches=False) == dict.fromkeys(
+    assert await search.count(COUNT) == dict.fromkeys(sorted(names, key=os.fsencode), 3)
+    assert await search_in(tmp_path, "needle").count(LIST) == dict.fromkeys(
         sorted(names, key=os.fsencode), 1
     )
 
@@ -95,7 +95,7 @@ async def test_counts_include_unsaved_documents(tmp_path: Path) -> None:
     buffers = {tmp_path / "a.txt": "hay", tmp_path / "c.txt": "needle needle"}
     with unsaved_overlay(buffers, scope) as overlay:
         search = search_in(tmp_path, "needle", overlay=overlay)
-        assert await search.count(matches=True) == {"b.txt": 1, "c.txt": 2}
+        assert await search.count(COUNT) == {"b.txt": 1, "c.txt": 2}
 
 
 @pytest.mark.parametrize("way", ["probe", "count"])
@@ -136,11 +136,11 @@ async def test_a_file_with_a_late_nul_is_found_with_file_types_and_no_log(
     (tmp_path / "z.txt").write_bytes(b"hay needle needle\n")
     monkeypatch.setattr(grep, "PROBE_SECONDS", seconds)
     scope = search_scope([tmp_path], Filters(include=["*.bin", "*.txt"]))
-    for matches in (True, False):
+    for how in (COUNT, LIST):
         search = search_in(tmp_path, "needle")
         search.scope = scope
-        expected = {"a.txt": 1, "late.bin": 1, "z.txt": 1 + matches}
-        assert await search.count(matches=matches) == expected
+        expected = {"a.txt": 1, "late.bin": 1, "z.txt": 1 + (how == COUNT)}
+        assert await search.count(how) == expected
     search = search_in(tmp_path, "needle")
     search.scope = scope
     assert await found(search) == [("a.txt", 1), ("late.bin", 1), ("z.txt", 1)]
@@ -157,11 +157,11 @@ async def test_candidates_match_only_if_a_search_of_all_files_finds_them(
     monkeypatch.setattr(grep, "FEW_CANDIDATES", few)
     monkeypatch.setattr(grep, "LITTLE", little)
     monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
-    for matches in (True, False):
+    for how in (COUNT, LIST):
         search = search_in(tmp_path, "needle")
         search.candidates = names
-        expected = {"a.txt": 1, "late.bin": 1, "z.txt": 1 + matches}
-        assert await search.count(matches=matches) == expected
+        expected = {"a.txt": 1, "late.bin": 1, "z.txt": 1 + (how == COUNT)}
+        assert await search.count(how) == expected
     search = search_in(tmp_path, "needle")
     search.candidates = [*names, "gone.txt"]
     assert await found(search) == [("a.txt", 1), ("late.bin", 1), ("z.txt", 1)]
@@ -181,7 +181,7 @@ async def test_without_candidates_a_bad_pattern_is_still_rejected(
     search = search_in(tmp_path, "needle(")
     search.candidates = []
     with pytest.raises(InvalidPattern):
-        await search.count(matches=False)
+        await search.count(LIST)
 
 
 def test_the_offset_of_the_first_nul_is_found(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_schemas_inline_their_structs() -> None:
     assert as_object["additionalProperties"] is False
     assert as_text["type"] == "string"
     mode = TOOLS["grep"].input_schema["properties"]["mode"]
-    assert (mode["type"], mode["enum"]) == ("string", ["counts", "files", "matches"])
+    assert (mode["type"], mode["enum"]) == ("string", ["counts", "files", "line_counts", "matches"])
 
 
 def test_null_means_a_missing_field() -> None:

@@ -64,7 +64,7 @@ M.params = {
     multiline = 'boolean',
     include_binary = 'boolean',
     scope = { 'workspace', 'changed', 'open' },
-    mode = { 'matches', 'files', 'counts' },
+    mode = { 'matches', 'files', 'counts', 'line_counts' },
     follow_symlinks = 'boolean',
     max_results = 'number',
   }),

@@ -164,7 +164,7 @@ class ToolMethods:
         encoding: str = '',
         context_lines: int = 2,
         max_results: int = 50,
-        mode: Literal['matches', 'files', 'counts'] = 'matches',
+        mode: Literal['matches', 'files', 'counts', 'line_counts'] = 'matches',
         repositories: Sequence[str] = (),
     ) -> GrepResult:
         """Search for exact text or a regular expression in files."""

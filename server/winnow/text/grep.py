@@ -14,10 +14,12 @@ import contextlib
 import os
 import re
 import signal
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from winnow.config import Limits
 from winnow.errors import InvalidPattern, SearchFailed
@@ -48,8 +50,11 @@ PROBE_SHARE = 0.25
 COUNT_SHARE = 0.8
 # A scope without files, with which ripgrep still checks the pattern.
 NO_FILES = ["--max-depth=0", "--", "."]
-COUNT = "--count-matches"
-LIST = "--files-with-matches"
+# How ripgrep counts: matches, matching lines, or only the files that match, each as 1.
+Counting = Literal["--count-matches", "--count", "--files-with-matches"]
+COUNT: Counting = "--count-matches"
+COUNT_LINES: Counting = "--count"
+LIST: Counting = "--files-with-matches"
 _MATCHING = re.compile(rb"^(\d+) files? contained matches$", re.M)  # of --stats
 # ripgrep skips a file with a NUL in its first buffer as binary. If the first NUL is later, ripgrep
 # has already searched the part before it.
@@ -314,14 +319,11 @@ class TextSearch:
 
     # --- counts ----------------------------------------------------------------------------
 
-    async def count(self, *, matches: bool) -> dict[str, int]:
-        """Return the number of matches per file in the order of paths; 1 for each file unless
-        ``matches``. Raises InvalidPattern."""
-        how = COUNT if matches else LIST
-        counts = {
-            path: sum(len(line.line.ranges) for line in lines) if matches else 1
-            for path, lines in await self._unsaved_lines()
-        }
+    async def count(self, how: Counting) -> dict[str, int]:
+        """Return the counts of the files that match, in the order of paths. Raises
+        InvalidPattern."""
+        unsaved = ((path, line) for path, lines in await self._unsaved_lines() for line in lines)
+        counts = count_found(unsaved, how)
         named = self._named_files()
         if named is None:
             counts |= await self._count_on_disk(how)
@@ -329,26 +331,21 @@ class TextSearch:
             files = [os.path.join(".", path) for path in named if path not in self._nulls]
             for portion in command_lines(files):
                 counts |= await self._count_run(how, ["--", *portion], None)
-        late = await self._count_late(matches=matches)
+        late = await self._count_late(how)
         counts |= late
-        if not matches and self.candidates is not None:
+        if how == LIST and self.candidates is not None:
             # ripgrep reads only up to the first match, and does not see a NUL byte behind it.
             self.partly_binary -= late.keys()
         self.finished = not self.timed_out
         key = path_order(self.scope)
         return dict(sorted(counts.items(), key=lambda item: key(item[0])))
 
-    async def _count_late(self, *, matches: bool) -> dict[str, int]:
-        """Count matches in binary files that ripgrep searches in part and does not count."""
-        counts: dict[str, int] = {}
+    async def _count_late(self, how: Counting) -> dict[str, int]:
+        """Count in binary files that ripgrep searches in part and does not count."""
         async with contextlib.aclosing(self._search_named(list(self._late_binaries()))) as lines:
-            async for path, line in lines:
-                found = len(line.line.ranges)
-                if found:
-                    counts[path] = counts.get(path, 0) + found if matches else 1
-        return counts
+            return count_found([found async for found in lines], how)
 
-    async def _count_on_disk(self, how: str, share: float = 1.0) -> dict[str, int]:
+    async def _count_on_disk(self, how: Counting, share: float = 1.0) -> dict[str, int]:
         """Count matches in all files in scope, in a share of the remaining time. If ripgrep runs
         out of memory, count again without large files."""
         try:
@@ -359,14 +356,14 @@ class TextSearch:
             self.cautious, self.candidates = True, None
             return await self._count_all(how, share)
 
-    async def _count_all(self, how: str, share: float) -> dict[str, int]:
+    async def _count_all(self, how: Counting, share: float) -> dict[str, int]:
         if self.candidates is not None:
             counted = await self._count_candidates(how, self.candidates, share)
             if counted is not None:
                 return counted
         skipped = skipped_files_for(self.scope.arguments)
-        if skipped is None and how == COUNT:
-            return await self._count_without_log(share)
+        if skipped is None and how != LIST:
+            return await self._count_without_log(how, share)
         counts = await self._count_run(how, self._whole_scope(skipped), skipped, share)
         if not self.timed_out:
             self.skipped_files = skipped
@@ -383,11 +380,11 @@ class TextSearch:
         self.partly_binary |= nulls.keys()
         return nulls
 
-    async def _count_without_log(self, share: float) -> dict[str, int]:
+    async def _count_without_log(self, how: Counting, share: float) -> dict[str, int]:
         """Count without ripgrep's log, which would name the partly searched binary files. ripgrep
         does not count them, but its statistics do, and it lists them."""
         scope = self._whole_scope(None)
-        output = await self._output([COUNT, "--stats"], scope, None, share)
+        output = await self._output([how, "--stats"], scope, None, share)
         counted = dict(_counted(output))
         matching = _MATCHING.search(output, output.rfind(b"\0") + 1)
         if matching and int(matching[1]) > len(counted) and not self.query.binary:
@@ -398,7 +395,7 @@ class TextSearch:
         return {path: count for path, count in counted.items() if self._includes(path)}
 
     async def _count_candidates(
-        self, how: str, candidates: Sequence[str], share: float
+        self, how: Counting, candidates: Sequence[str], share: float
     ) -> dict[str, int] | None:
         """Count matches in the only files that can match; None if all must be searched after all.
 
@@ -434,7 +431,7 @@ class TextSearch:
             return False
 
     async def _count_run(
-        self, how: str, scope: Sequence[str], skipped: SkippedFiles | None, share: float = 1.0
+        self, how: Counting, scope: Sequence[str], skipped: SkippedFiles | None, share: float = 1.0
     ) -> dict[str, int]:
         output = await self._output([how], scope, skipped, share)
         found = _listed(output) if how == LIST else _counted(output)
@@ -534,6 +531,15 @@ def _advice(problem: str) -> str:
     if "not supported" in problem or "size limit" in problem:
         return "use a simpler pattern"
     return "escape special characters with a backslash, or pass `literal` (`-F`)"
+
+
+def count_found(found: Iterable[FoundLine], how: Counting) -> dict[str, int]:
+    """Return the counts of the files in which matches begin on these lines."""
+    counts: Counter[str] = Counter()
+    for path, line in found:
+        if line.line.ranges:
+            counts[path] += len(line.line.ranges) if how == COUNT else 1
+    return dict.fromkeys(counts, 1) if how == LIST else dict(counts)
 
 
 def _listed(output: bytes) -> Iterator[tuple[str, int]]:

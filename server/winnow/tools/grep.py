@@ -15,6 +15,7 @@ from winnow.search.answer.completeness import fractions, with_reasons
 from winnow.search.answer.shorten import shorten
 from winnow.search.grep.page import GrepMatch, GrepPage, MatchPosition, PreviewLine
 from winnow.search.grep.search import GrepSearch, start_search
+from winnow.text.grep import COUNT, COUNT_LINES, LIST
 from winnow.text.paths import shown_folder
 from winnow.text.plural import counted
 from winnow.text.ripgrep import TextPattern
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 SHORT_LINE = 100
 # Fewer places than this are worth less than the number of matches of each file.
 FEWEST_PLACES = 3
+_COUNTING = {"files": LIST, "counts": COUNT, "line_counts": COUNT_LINES}
 
 
 class GrepParams(FileParams, frozen=True, kw_only=True):
@@ -74,10 +76,11 @@ class GrepParams(FileParams, frozen=True, kw_only=True):
         int, Meta(description="Maximum number of matches (or files) to return.", ge=1, le=1_000_000)
     ] = 50
     mode: Annotated[
-        Literal["matches", "files", "counts"],
+        Literal["matches", "files", "counts", "line_counts"],
         Meta(
             description="'matches': each match with its lines; 'files': the files that match;"
-            " 'counts': the files that match, with the number of matches in each."
+            " 'counts': the files that match, with the number of matches in each; 'line_counts':"
+            " with the number of matching lines."
         ),
     ] = "matches"
     repositories: Repositories = []
@@ -87,7 +90,11 @@ class GrepFile(InRepository, frozen=True, kw_only=True):
     """A file that matches."""
 
     matches: Annotated[
-        int | None, Meta(description="Number of matches in the file; absent in mode 'files'.")
+        int | None,
+        Meta(
+            description="Number of matches in the file, of matching lines in mode 'line_counts';"
+            " absent in mode 'files'."
+        ),
     ] = None
 
 
@@ -100,7 +107,7 @@ class GrepResult(SearchAnswer, frozen=True, kw_only=True):
     ]
     files: Annotated[
         list[GrepFile] | None,
-        Meta(description="In modes 'files' and 'counts', or if `max_tokens` leaves no room."),
+        Meta(description="In all modes but 'matches', or if `max_tokens` leaves no room."),
     ] = None
     total_matches: Annotated[
         int | None, Meta(description="Total number of matches; absent if they were not counted.")
@@ -115,7 +122,7 @@ class GrepPartial(Result, frozen=True, kw_only=True):
 
     matches: Annotated[list[GrepMatch], Meta(description="The next matches.")]
     files: Annotated[
-        list[GrepFile] | None, Meta(description="The files, in modes 'files' and 'counts'.")
+        list[GrepFile] | None, Meta(description="The files, in all modes but 'matches'.")
     ] = None
 
 
@@ -316,8 +323,7 @@ async def _found_in(
                 context=params.context_lines,
                 max_results=params.max_results,
             )
-        is_counted = params.mode == "counts"
-        return await counts_in(workspace, answer, query, filters, matches=is_counted)
+        return await counts_in(workspace, answer, query, filters, _COUNTING[params.mode])
     except OSError as error:
         state = not_written(answer, error).state
         return SharedMatches(state, described(state))
@@ -337,7 +343,7 @@ def _joined(params: GrepParams, result: GrepResult, found: SharedMatches, count:
     files = [
         GrepFile(
             path=path,
-            matches=number if params.mode == "counts" else None,
+            matches=None if params.mode == "files" else number,
             repository=branch.ref,
             commit=branch.commit,
             origin="cluster",
@@ -491,8 +497,8 @@ def _counted(params: GrepParams, page: GrepPage, result: GrepResult, files: int)
 
 
 async def _files(params: GrepParams, search: GrepSearch, progress: Progress) -> GrepResult:
-    is_counted = params.mode == "counts"
-    counts = await search.count_files(matches=is_counted)
+    is_counted = params.mode != "files"
+    counts = await search.count_files(_COUNTING[params.mode])
     scope, paths = search.text.scope, list(counts)
     first, changed = _first_after_cursor(params, scope, counts)
     end = min(first + params.max_results, len(paths))

@@ -129,6 +129,14 @@ def test_flags_of_grep_that_ripgrep_does_not_need(
     assert set(rows(ours.stdout)) == set(rows_of_ripgrep(theirs))
 
 
+def test_lines_with_too_many_matches_to_show_are_counted(project: Path) -> None:
+    write_files(project, {"wide.txt": "e" * 200_000 + "\n"})
+    theirs = ripgrep(project, ["-c", "e"])
+    ours = winnow(project, "grep", "-c", "e")
+    assert (ours.returncode, ours.stderr) == (0, "")
+    assert sorted(ours.stdout.splitlines()) == sorted(theirs.splitlines())
+
+
 def test_a_pattern_behind_e_may_begin_with_a_sign(project: Path) -> None:
     write_files(project, {"src/oom.py": "fail('-OOM command')\n--flag\n"})
     ours = winnow(project, "grep", "-e", "-OOM", "-e", "--flag")

@@ -238,6 +238,15 @@ async def test_modes_answer_files_and_counts(make_workspace: MakeWorkspace, proj
     ]
     assert (counts.total_matches, counts.total_found, counts.returned) == (6, 3, 3)
     assert counts.matches == []
+    lines = await grep(workspace, "l", include=["loader.py"], mode="line_counts")
+    every = await grep(workspace, "l", include=["loader.py"])
+    assert lines.files == [
+        GrepFile(path="src/loader.py", matches=len({match.line for match in every.matches}))
+    ]
+    assert (lines.total_matches or 0) < (every.total_matches or 0)
+    part = await grep(workspace, "load", path="src/loader.py:1-3", mode="line_counts")
+    found = await grep(workspace, "load", path="src/loader.py:1-3")
+    assert part.total_matches == len({match.line for match in found.matches})
     files = await grep(workspace, "load_plugin", mode="files", max_results=2)
     assert files.files == [GrepFile(path="src/loader.py"), GrepFile(path="src/main.py")]
     assert (files.total_matches, files.total_found, files.truncated) == (None, 3, True)

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,6 +52,7 @@ _FORMS = (
     (("--no-heading",), "lines", "print each line as path:line:text"),
     (("--json",), "json", "print matches as JSON Lines, like rg --json"),
 )
+_MODES = {"files": "files", "count": "line_counts"}
 
 
 def add_flags(command: argparse.ArgumentParser, tool: Tool[Any, Any]) -> None:
@@ -122,7 +122,7 @@ def params_of_grep(options: argparse.Namespace) -> dict[str, Any]:
     if counts := [count for count in around if count is not None]:
         params["context_lines"] = max(counts)
     if options.form:
-        params["mode"] = "files" if options.form == "files" else "matches"
+        params["mode"] = _MODES.get(options.form, "matches")
     if options.form not in (None, "lines", "json"):
         params["context_lines"] = 0
     return params
@@ -170,15 +170,8 @@ def in_form(result: GrepResult, form: str, folder: str, *, null: bool) -> str:
 def _rows(result: GrepResult, form: str, folder: str) -> Iterator[tuple[str, str, str]]:
     """Yield each record: a path, the mark behind it, and the rest of its line."""
     for file in result.files or ():
-        yield seen_path(file, result.root, folder), ":", ""
-    if form == "count":
-        counts: Counter[str] = Counter()
-        for match in result.matches:
-            path = seen_path(match, result.root, folder)
-            counts[path] += sum(line.match for line in match.preview)
-        for path, count in counts.items():
-            yield path, ":", f"{count}\n"
-        return
+        count = f"{file.matches}\n" if form == "count" else ""
+        yield seen_path(file, result.root, folder), ":", count
     if form == "lines":
         for match in result.matches:
             for line in match.preview:

@@ -11,7 +11,6 @@ import contextlib
 import re
 import sys
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +30,7 @@ from winnow.search.answer.completeness import (
 from winnow.search.grep.page import GrepMatch, GrepPage
 from winnow.search.grep.prefilter import PrefilteredFiles, prefilter
 from winnow.text.buffers import Overlay, unsaved_overlay
-from winnow.text.grep import FoundLine, TextSearch
+from winnow.text.grep import COUNT, Counting, FoundLine, TextSearch, count_found
 from winnow.text.listing import list_files
 from winnow.text.plural import counted
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern
@@ -88,15 +87,15 @@ class GrepSearch:
         if self.text.timed_out and not page.seen:
             raise SearchTimedOut(self.text.ripgrep.seconds)
 
-    async def count_files(self, *, matches: bool) -> dict[str, int]:
-        """Return the files that match, with the number of their matches if that is wanted.
+    async def count_files(self, how: Counting) -> dict[str, int]:
+        """Return the counts of the files that match.
 
         Raises InvalidPattern, and SearchTimedOut if nothing was found in time.
         """
         if self.text.scope.lines:
-            counts = await self._count_in_part(matches=matches)
+            counts = await self._count_in_part(how)
         else:
-            counts = await self.text.count(matches=matches)
+            counts = await self.text.count(how)
         if self.text.timed_out and not counts:
             raise SearchTimedOut(self.text.ripgrep.seconds)
         return counts
@@ -109,13 +108,9 @@ class GrepSearch:
                 if first <= line.number <= last:
                     yield path, line
 
-    async def _count_in_part(self, *, matches: bool) -> dict[str, int]:
-        counts: Counter[str] = Counter()
+    async def _count_in_part(self, how: Counting) -> dict[str, int]:
         async with contextlib.aclosing(self._lines()) as lines:
-            async for path, line in lines:
-                if line.line.ranges:
-                    counts[path] += len(line.line.ranges) if matches else 1
-        return dict(counts)
+            return count_found([found async for found in lines], how)
 
     @property
     def total(self) -> int | None:
@@ -338,6 +333,6 @@ class _ExcludedCounter:
                 cautious=search.cautious,
                 candidates=candidates,
             )
-            found = sum((await other.count(matches=True)).values())
+            found = sum((await other.count(COUNT)).values())
             self.cut |= other.timed_out
             return found

@@ -18,7 +18,7 @@ from winnow.search.grep.page import GrepMatch, GrepPage
 from winnow.search.shared.laid_out import BranchFolder, laid_out
 from winnow.search.shared.session import SharedAnswer, SharedRequest, described
 from winnow.text.buffers import Overlay
-from winnow.text.grep import TextSearch
+from winnow.text.grep import Counting, TextSearch
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Filters, Scope, search_scope
 from winnow.types import SharedState
@@ -97,15 +97,14 @@ async def counts_in(
     answer: SharedAnswer,
     query: TextPattern,
     filters: Filters,
-    *,
-    matches: bool,
+    how: Counting,
 ) -> SharedMatches:
-    """Return the files that match, with the number of their matches if that is wanted."""
+    """Return the counts of the files that match."""
     async with laid_out(workspace, answer.files, filters.path) as folders:
         if not folders:
             return SharedMatches(answer.state, _reasons(answer))
         scope = _scope(workspace, folders, filters)
-        found = await _search(workspace, scope, query, 0, 1).count(matches=matches)
+        found = await _search(workspace, scope, query, 0, 1).count(how)
         counts = [
             (folders[scope.roots.index(root)].branch, below, count)
             for path, count in found.items()
