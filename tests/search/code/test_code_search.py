@@ -23,7 +23,9 @@ from conftest import (
 )
 from winnow.config import Config, IndexSettings, Limits
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace
+from winnow.index.builder.folder import FolderIndex
 from winnow.search.answer.shorten import estimated_tokens
+from winnow.search.symbols import search as symbol_search
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchPartial, CodeSearchResult, plain, text
 from winnow.tools.terminal import Style
@@ -215,6 +217,25 @@ async def test_an_undefined_name_is_searched_as_text(workspace: EngineWorkspace)
         "from": "symbol", "to": "text", "reason": "nothing is defined with the name names"
     }  # fmt: skip
     assert [(one.path, one.matches) for one in result.results] == [("src/loader.py", 2)]
+
+
+async def test_an_answer_of_a_stale_index_says_so(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scan_without_end(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    write_files(workspace.folders[0], {"src/new.py": "def opened(): ...\n"})
+    monkeypatch.setattr(FolderIndex, "check", scan_without_end)
+    monkeypatch.setattr(symbol_search, "CATCH_UP_SECONDS", 0.0)
+    undefined = await search(workspace, "names")
+    assert undefined.search_type_used == "text"
+    assert undefined.completeness.reasons == [
+        "nothing is defined with the name names in the files read so far"
+        " (some changed files are not indexed yet)"
+    ]
+    defined = await search(workspace, "opened")
+    assert (defined.search_type_used, defined.results[0].path) == ("symbol", "src/new.py")
 
 
 async def test_without_an_index_other_forms_of_the_words_are_found(

@@ -13,7 +13,9 @@ import pytest
 from asking import answered, pages
 from conftest import MakeWorkspace, Recorder, git_init, write_files
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace
+from winnow.index.builder.folder import FolderIndex
 from winnow.search.answer.shorten import estimated_tokens
+from winnow.search.symbols import search
 from winnow.search.symbols.search import search_symbols
 from winnow.tools import TOOLS
 from winnow.tools.find_symbol import FindSymbolPartial, FindSymbolResult, plain, text
@@ -233,6 +235,29 @@ async def test_a_prototype_comes_after_its_definition(
     workspace = await built(make_workspace(write_files(root, files)))
     found = (await find(workspace, "readKey")).symbols
     assert [one.path for one in found] == [f"src/z.{end}", "include/a.h"]
+
+
+async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scan for changes took longer than a request waits, and the new file was not known."""
+    workspace = await built(make_workspace(project))
+    write_files(project, {"src/new.py": "def load_plug(): ...\n"})
+    _scan_without_end(monkeypatch)
+    result = await find(workspace, "load_plug")
+    assert (result.symbols[0].qualified_name, result.symbols[0].path) == (
+        "load_plug",
+        "src/new.py",
+    )
+    assert result.completeness.reasons == ["some changed files are not indexed yet"]
+
+
+def _scan_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scan_without_end(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(FolderIndex, "check", scan_without_end)
+    monkeypatch.setattr(search, "CATCH_UP_SECONDS", 0.0)
 
 
 async def test_without_an_index_the_files_with_the_name_are_read(

@@ -105,8 +105,8 @@ async def search_code(
         last = _with_found(last, found)
     for attempt in attempts[:-1]:
         state = attempt.result.found.completeness.index
-        if state is not None and state.state in ("opening", "building"):
-            # The index does not know all definitions yet.
+        if state is not None and state.state in ("opening", "building", "stale"):
+            # The index does not know all definitions, or not as they are now.
             last = _with_found(last, with_state(last.result.found, state, attempt.why_not))
     others: Sequence[str] = ()
     if not last.result.found.hits:

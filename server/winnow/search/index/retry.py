@@ -56,19 +56,20 @@ async def retry_until_current(
     search: Callable[[], Awaitable[tuple[Collection[str], IndexState]]],
     prepare: Callable[[], Awaitable[None]] | None,
     seconds: float,
+    may_lack: Callable[[IndexState], bool] = lambda state: not state.knows_all,
 ) -> bool:
     """Search until all files with results are indexed in their current state.
 
     ``search`` returns the files with results that changed since they were indexed. ``prepare`` runs
-    first if the index turns out to be incomplete, because its store was deleted and replaced.
-    Returns False if files kept changing.
+    first if the index ``may_lack`` results; by default if it turns out to be incomplete, because
+    its store was deleted and replaced. Returns False if files kept changing.
     """
     read: set[str] = set()
     for _ in range(MOST_SEARCHES):
         found_in, state = await search()
         # A file that has just been written counts as changed once more.
         changed = set(found_in) - read
-        if prepare and not state.knows_all:
+        if prepare and may_lack(state):
             await prepare()
             prepare = None
         elif changed:

@@ -257,10 +257,19 @@ class SymbolSearch:
             await self._search_index(0)
             await read_candidates()
             prepare, patience = None, SMALL_SECONDS
-        if not await retry_until_current(self.workspace, search, prepare, SEARCH_SECONDS):
+        is_current = await retry_until_current(
+            self.workspace, search, prepare, SEARCH_SECONDS, self._may_lack
+        )
+        if not is_current:
             self._reasons.append("files kept changing during the search")
         if not (self.state and self.state.knows_all):
             self._reasons[:0] = read
+
+    def _may_lack(self, state: IndexState) -> bool:
+        """Return True if files that are not indexed, or have changed, may define the name."""
+        found = any(symbol.exact for symbol in self.found.symbols)
+        is_named = bool(self.query.terms)
+        return not state.knows_all or (state.state == "stale" and is_named and not found)
 
     async def _search_index(
         self, patience: float = CATCH_UP_SECONDS
@@ -375,7 +384,9 @@ class SymbolSearch:
         names = []
         for term in self.query.terms:
             names += [*([term.text] if term.text else []), *term.qualifiers[-1:]]
-        ways = [definition_patterns(name, self.exact) for name in dict.fromkeys(names)]
+        # While only changed files are missing, similar names are no reason to read others again.
+        exact = self.exact or bool(self.state and self.state.knows_all)
+        ways = [definition_patterns(name, exact) for name in dict.fromkeys(names)]
         # The first pattern of each name, then the second, …
         return [way[n] for n in range(max(map(len, ways))) for way in ways if n < len(way)]
 
