@@ -51,7 +51,8 @@ def plain(result: IndexResult) -> str:
 
 def text(result: IndexResult, style: Style, folder: str) -> str:
     """Render the same with colors."""
-    done = style.good(_DONE[result.action]) if result.done else style.bad("in progress")
+    undone = "in progress" if result.action == "build" else "nothing runs in the background"
+    done = style.good(_DONE[result.action]) if result.done else style.bad(undone)
     if result.action == "build" and result.done and not result.total_found:
         done = style.bad("no file is indexed")
     summary = f"{result.returned} of {result.total_found} files indexed"
@@ -85,11 +86,12 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     if params.action == "build" and workspace.lifetime is Lifetime.SERVER:
         workspace.start_indexing(True)
     elif params.action == "build":
-        # The caller waits until the index is complete.
+        # The caller waits until the index is complete, which a pause would prevent.
+        workspace.index.resume()
         await build_index(workspace, progress, consent=True, texts_first=False)
     elif params.action == "clear":
         await workspace.index.clear()
-    elif workspace.lifetime is Lifetime.COMMAND:
+    elif not workspace.has_background:
         await open_index(workspace, progress)  # nothing but its state is shown
     elif params.action == "pause":
         workspace.index.pause()
@@ -99,7 +101,7 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     return IndexResult(
         root=root,
         action=params.action,
-        done=params.action != "build" or state.state == "ready",
+        done=_is_done(workspace, params.action, is_ready=state.state == "ready"),
         total_found=state.files_total,
         returned=state.files_indexed,
         truncated=state.files_indexed < state.files_total,
@@ -108,14 +110,19 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     )
 
 
+def _is_done(workspace: EngineWorkspace, action: Action, *, is_ready: bool) -> bool:
+    if action == "build":
+        return is_ready
+    return action == "clear" or workspace.has_background
+
+
 def _warnings(workspace: EngineWorkspace, action: Action, *, is_ready: bool) -> list[str]:
     from winnow.search.index.build import build_started
     from winnow.search.index.state import index_warnings
 
-    has_background = workspace.lifetime is Lifetime.SERVER
     if action == "build":
-        is_running = has_background and not is_ready
+        is_running = workspace.lifetime is Lifetime.SERVER and not is_ready
         return build_started(workspace) if is_running else index_warnings(workspace)
-    if action == "clear" or has_background:
+    if action == "clear" or workspace.has_background:
         return []
-    return ["only the work of a server can be paused: this command changed nothing"]
+    return ["only a server or a background process can be paused: this command changed nothing"]

@@ -446,6 +446,24 @@ def test_a_command_builds_the_index_and_the_process_keeps_it(
     wait_until(lambda: "src/fresh.py" in offered(project, *definition, environment=environment)[1])
 
 
+@pytest.mark.slow
+def test_its_work_can_be_paused(own_place: tuple[Path, dict[str, str]]) -> None:
+    project, environment = own_place
+
+    def index(action: str) -> str:
+        return offered(project, "index", action, environment=environment).output
+
+    assert index("pause").startswith("background work is paused\n")
+    status = offered(project, "index-status", environment=environment).output
+    assert "paused by the user" in status
+    assert index("build").startswith("the index is complete\n")
+    assert index("pause").startswith("background work is paused\n")
+    assert index("resume").startswith("background work is resumed\n")
+    assert "changed nothing" not in index("resume")
+    alone = by_itself(project, "index", "pause", environment=environment)
+    assert alone.output.startswith("nothing runs in the background\n")
+
+
 # --- security ------------------------------------------------------------------------------
 
 
