@@ -234,11 +234,33 @@ def test_doctor_fails_if_ripgrep_is_missing(project: Path, tmp_path: Path) -> No
     assert "!! ripgrep: not found or does not run" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("keyword-search", "--help")])
-def test_commands_print_their_help(project: Path, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (("--help",), "usage: winnow [-h]"),
+        (("help",), "usage: winnow [-h]"),
+        (("keyword-search", "--help"), "usage: winnow keyword-search [-h]"),
+        (("help", "keyword-search"), "usage: winnow keyword-search [-h]"),
+    ],
+)
+def test_commands_print_their_help(project: Path, arguments: tuple[str, ...], usage: str) -> None:
     done = winnow(project, *arguments)
     assert done.returncode == 0
-    assert "usage: winnow" in done.stdout
+    assert done.stdout.startswith(usage)
+
+
+def test_other_words_after_help_are_a_question(project: Path) -> None:
+    write_files(project, {"notes.md": "help users\n"})
+    assert "notes.md" in winnow(project, "help", "users").stdout
+
+
+def test_without_arguments_a_terminal_is_needed(project: Path) -> None:
+    done = winnow(project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "winnow: The search as you type needs a terminal. To ask: winnow 'QUESTION'\n"
+        "Try 'winnow --help'.\n"
+    )
 
 
 def test_system_errors_are_reported(project: Path) -> None:

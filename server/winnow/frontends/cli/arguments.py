@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from winnow.frontends.cli.guarded import FAILED
 
-SEARCH, GREP = "search", "grep"
+SEARCH, GREP, HELP = "search", "grep", "help"
 # A word that is at least so similar to a command is a mistyped command, not a question.
 SIMILAR = 0.75
 
@@ -39,10 +39,14 @@ def parsed(parser: Parser, arguments: Sequence[str], folder: Path) -> argparse.N
     for `winnow search`."""
     commands = _commands_of(parser)
     arguments = list(arguments)
-    is_question = bool(arguments) and not _names_a_command(arguments[0], commands, parser)
+    if not arguments:
+        parser.error("The search as you type needs a terminal. To ask: winnow 'QUESTION'")
+    if arguments[0] == HELP and all(word in commands for word in arguments[1:]):
+        arguments = [*arguments[1:2], "--help"]
+    is_question = not _names_a_command(arguments[0], commands, parser)
     if is_question:
         arguments.insert(0, SEARCH)
-    command = commands.get(arguments[0], parser) if arguments else parser
+    command = commands.get(arguments[0], parser)
     command.given = arguments[1:]
     # Positional arguments behind an option are left over.
     options, rest = parser.parse_known_args(_with_whole_patterns(arguments))
