@@ -143,6 +143,13 @@ def plain(result: GrepResult) -> str:
 
 
 def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
+    lines = rows(result, style, folder)
+    return "\n".join([*lines, *[""] * bool(lines), *closing_lines(result, style)])
+
+
+def rows(result: GrepResult, style: Style, folder: str | None) -> list[str]:
+    """Return the lines about matches and files."""
+
     def shown(found: GrepMatch | GrepFile) -> str:
         return style.path(seen_path(found, result.root, folder))
 
@@ -163,10 +170,11 @@ def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
             last = line.line
             mark = ":" if line.match else "-"
             lines.append(style.dim(f"{line.line}{mark}") + printable(line.text))
-    return "\n".join([*lines, *[""] * bool(lines), *_notes(result, style)])
+    return lines
 
 
-def _notes(result: GrepResult, style: Style) -> Iterator[str]:
+def closing_lines(result: GrepResult, style: Style) -> Iterator[str]:
+    """Return the lines about the search: the number of results, and what was skipped."""
     what = "matches" if result.files is None else "files"
     least = "at least " * (result.total_is_lower_bound and what == "matches")
     summary = f"{result.returned} of {least}{result.total_found} {what}"

@@ -21,8 +21,8 @@ import msgspec
 from winnow.config.globs import GLOB_CHARACTERS, escaped, glob_regex
 from winnow.errors import InvalidParams, SearchError
 from winnow.frontends.cli import ripgrep_flags
+from winnow.frontends.cli.grep_output import GrepOutput
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
-from winnow.search.answer.completeness import CHANGED, with_reasons
 from winnow.search.shared.place import shared_place
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
@@ -31,7 +31,7 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import Filters
 from winnow.text.search_roots import repository_root
 from winnow.text.selection import file_types
-from winnow.tools.grep import GrepResult
+from winnow.tools.grep import GrepPartial, GrepResult
 from winnow.tools.registry import Tool
 from winnow.tools.terminal import Style, worded_for_people
 from winnow.types import Answer, Progress, Result
@@ -43,8 +43,6 @@ Opened = AbstractAsyncContextManager[EngineWorkspace]
 
 # How long a search waits at most for the index that it has begun, in seconds.
 INDEX_SECONDS = 10.0
-# Pages of an answer that is larger than the limit, each of up to 8 MiB.
-MOST_PAGES = 16
 # Without a terminal, a command says that it waits for the index after this time, in seconds: the
 # index of a small folder takes less.
 NOTICE_SECONDS = 1.0
@@ -84,47 +82,18 @@ async def call(
             async with opened as workspace:
                 if names := getattr(options, "types_not", None):
                     raw["exclude"] += await _globs_of_types(workspace, names)
+                if tool.name == "grep" and options.format == "text":
+                    root, folder = workspace.shown_root, str(caller.folder)
+                    status.show(GrepOutput(options, root, folder, caller.style))
                 result: Result = await tool.call(workspace, raw, status)
-                if isinstance(result, GrepResult) and options.format == "text":
-                    result = await _with_next_pages(tool, workspace, raw, status, result)
     except SearchError as error:
         return _failed(tool, error, options.format)
     found = getattr(result, "done", None) or getattr(result, "returned", 1)
     code = FOUND if found else NOTHING_FOUND
-    if isinstance(result, GrepResult) and "form" in options:
-        if around := ripgrep_flags.context_of(options):
-            result = ripgrep_flags.with_context(result, *around)
-        if options.form:
-            folder = str(caller.folder)
-            output = ripgrep_flags.in_form(result, options.form, folder, null=options.null)
-            return Outcome(code, output, _problems(result))
+    if isinstance(result, GrepResult) and status.output is not None:
+        errors = _problems(result) if options.form else ""
+        return Outcome(code, status.output.finished(result), errors)
     return Outcome(code, _rendered(tool, result, options.format, caller, raw) + "\n")
-
-
-async def _with_next_pages(
-    tool: Tool[Any, Any],
-    workspace: EngineWorkspace,
-    raw: dict[str, Any],
-    status: Progress,
-    result: GrepResult,
-) -> GrepResult:
-    """Return the result with the pages that follow it because the size of an answer is limited."""
-    pages = [result]
-    left = raw.get("max_results", 0) - result.returned
-    while pages[-1].cursor and pages[-1].returned and left > 0 and len(pages) < MOST_PAGES:
-        following = {**raw, "cursor": pages[-1].cursor, "max_results": left}
-        pages.append(await tool.call(workspace, following, status))
-        left -= pages[-1].returned
-    if len(pages) == 1:
-        return result
-    changed = [CHANGED] * any(CHANGED in page.completeness.reasons for page in pages)
-    return msgspec.structs.replace(
-        pages[-1],
-        matches=[match for page in pages for match in page.matches],
-        returned=sum(page.returned for page in pages),
-        completeness=with_reasons(pages[-1].completeness, *changed),
-        warnings=list(dict.fromkeys(warning for page in pages for warning in page.warnings)),
-    )
 
 
 async def _globs_of_types(workspace: EngineWorkspace, names: Sequence[str]) -> list[str]:
@@ -282,10 +251,17 @@ class _Status(Progress):
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._hint = "…"
+        self.output: GrepOutput | None = None
+
+    def show(self, output: GrepOutput) -> None:
+        """Add partial results to an output."""
+        self.output, self.streaming = output, True
 
     def __call__(
         self, message: str, *, percentage: int | None = None, partial: Result | None = None
     ) -> None:
+        if self.output is not None and isinstance(partial, GrepPartial):
+            self.output.add(partial)
         if self._caller.is_terminal:
             self._caller.write(f"\r\x1b[K{message}{self._hint}")
 

@@ -156,6 +156,15 @@ def with_context(result: GrepResult, before: int, after: int) -> GrepResult:
     return msgspec.structs.replace(result, matches=matches)
 
 
+def end_of_form(result: GrepResult, form: str) -> str:
+    """Return the output after all matches in a form."""
+    if form != "json":
+        return ""
+    complete = result.completeness.complete and not result.truncated
+    summary = {"type": "summary", "data": {"matches": result.returned, "complete": complete}}
+    return json.dumps(summary) + "\n"
+
+
 def in_form(result: GrepResult, form: str, folder: str, *, null: bool) -> str:
     """Return the answer as ripgrep prints it in a form."""
     if form == "json":
@@ -216,8 +225,6 @@ def _json(result: GrepResult, folder: str) -> Iterator[Mapping[str, Any]]:
             }
             yield {"type": "match", "data": data}
         yield {"type": "end", "data": {"path": {"text": path}}}
-    complete = result.completeness.complete and not result.truncated
-    yield {"type": "summary", "data": {"matches": result.returned, "complete": complete}}
 
 
 def _submatch(line: PreviewLine, first: int, last: int) -> Mapping[str, Any]:
