@@ -47,7 +47,9 @@ def text(result: IndexStatusResult, style: Style, folder: str) -> str:
 def _folder(status: FolderStatus, style: Style) -> Iterator[str]:
     state = style.good(status.state) if status.state == "ready" else style.bad(status.state)
     yield f"{style.path(printable(status.folder))}: {state}"
-    yield f"  {status.files_indexed:,} of {status.files_total:,} files indexed"
+    # Files that have changed meanwhile are counted by the next scan.
+    as_of = ", as of the last scan" if status.state == "stale" else ""
+    yield f"  {status.files_indexed:,} of {status.files_total:,} files indexed{as_of}"
     if status.texts_indexed:
         yield f"  and the texts of {status.texts_indexed:,} files, whose definitions follow"
     if status.files_without_occurrences:

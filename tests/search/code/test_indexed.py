@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from asking import answered, pages
@@ -187,6 +188,20 @@ async def test_the_state_of_the_index_names_files_that_failed(workspace: EngineW
     assert isinstance(status, IndexStatusResult)
     assert status.index.folders[0].failed_files == [f"docs/mail.md: {failed}"]
     assert f"    failed: docs/mail.md: {failed}" in status_text(status).split("\n")
+
+
+async def test_the_counts_of_a_stale_index_are_those_of_the_last_scan(
+    workspace: EngineWorkspace,
+) -> None:
+    status = await TOOLS["index_status"].call(workspace, {}, no_progress)
+    assert isinstance(status, IndexStatusResult)
+    [folder] = status.index.folders
+    counts = f"  {folder.files_indexed} of {folder.files_total} files indexed"
+    assert counts in status_text(status).split("\n")
+    stale = msgspec.structs.replace(folder, state="stale")
+    index = msgspec.structs.replace(status.index, folders=[stale])
+    shown = status_text(msgspec.structs.replace(status, index=index))
+    assert f"{counts}, as of the last scan" in shown.split("\n")
 
 
 async def test_each_file_is_found_once_and_cursors_lead_through_all(
