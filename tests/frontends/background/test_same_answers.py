@@ -60,7 +60,6 @@ OTHERS = (
     "bash 'grep -rn load src | head -2'",
     "bash 'rm -rf src'",
     "consent show",
-    "index resume",
 )
 
 
