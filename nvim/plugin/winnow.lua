@@ -51,11 +51,11 @@ vim.api.nvim_create_autocmd('BufReadCmd', {
 })
 vim.api.nvim_create_autocmd('LspAttach', {
   group = group,
-  desc = 'Answer standard methods only where no other server does',
+  desc = 'Let the server see all open files of its folder',
   callback = function(event)
     local client = vim.lsp.get_client_by_id(event.data.client_id)
     if client and client.name == 'winnow' then
-      require('winnow.client').limit_standard_methods(client)
+      require('winnow.client').prepare(client)
     end
   end,
 })

@@ -193,6 +193,40 @@ return {
     end,
   },
   {
+    'an enabled server sees unsaved text in all files, also after a restart',
+    function()
+      local folder = t.project()
+      t.setup()
+      vim.lsp.enable('winnow')
+      t.at_end(function()
+        vim.lsp.enable('winnow', false)
+      end)
+      vim.cmd.edit(folder .. '/src/loader.py')
+      vim.bo.filetype = 'python'
+      local client = t.wait('a client', function()
+        local client = vim.lsp.get_clients({ name = 'winnow', bufnr = 0 })[1]
+        return client and client.initialized and client
+      end)
+      vim.api.nvim_buf_set_lines(0, 0, 0, false, { '# never_saved' })
+      vim.cmd('hide edit ' .. folder .. '/notes')
+      t.equal('', vim.bo.filetype)
+      vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'never_saved' })
+      local function found()
+        vim.cmd('Winnow grep never_saved')
+        local picker = t.finished_picker()
+        local paths = t.paths(picker.shown)
+        picker:close()
+        return vim.fn.sort(paths)
+      end
+      t.equal({ 'notes', 'src/loader.py' }, found())
+      client:stop()
+      t.wait('the end of the client', function()
+        return client:is_stopped()
+      end)
+      t.equal({ 'notes', 'src/loader.py' }, found())
+    end,
+  },
+  {
     'beside another language server, standard methods are answered only where that one does not',
     function()
       local folder = t.project()

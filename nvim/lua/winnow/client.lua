@@ -63,17 +63,10 @@ local function another_answers(method, buf)
   end)
 end
 
----@type table<vim.lsp.Client, true>
-local limited = setmetatable({}, { __mode = 'k' })
-
 ---Answer standard methods only where the option allows it. Neovim asks the client for each request,
 ---so this follows servers that start and stop.
 ---@param client vim.lsp.Client
-function M.limit_standard_methods(client)
-  if limited[client] ~= nil then
-    return
-  end
-  limited[client] = true
+local function limit_standard_methods(client)
   local supports = client.supports_method
   ---@param method string
   ---@param buf? integer|{ bufnr: integer }
@@ -163,17 +156,11 @@ local function is_file_below(buf, folder)
     and is_below(vim.fs.normalize(name), folder)
 end
 
----Attach all buffers below the server's folder, now and later, to a server that the user did not
----enable. Remove its other capabilities: a search must not add a second answer to every definition.
+---Attach all buffers below the server's folder, now and later. Neovim itself attaches only those
+---with a file type, to a server that the user enabled.
 ---@param client vim.lsp.Client
 local function attach_buffers(client)
   local folder = M.folder(client)
-  local capabilities = assert(client.server_capabilities, 'an initialized server has capabilities')
-  client.server_capabilities = {
-    positionEncoding = capabilities.positionEncoding,
-    textDocumentSync = capabilities.textDocumentSync,
-    experimental = capabilities.experimental,
-  }
   local group = vim.api.nvim_create_augroup('winnow-attach-' .. client.id, {})
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if is_file_below(buf, folder) then
@@ -191,6 +178,32 @@ local function attach_buffers(client)
       end
     end,
   })
+end
+
+---Remove the capabilities of a server that the user did not enable, except those that a search
+---needs: it must not add a second answer to every definition.
+---@param client vim.lsp.Client
+local function remove_standard_methods(client)
+  local capabilities = assert(client.server_capabilities, 'an initialized server has capabilities')
+  client.server_capabilities = {
+    positionEncoding = capabilities.positionEncoding,
+    textDocumentSync = capabilities.textDocumentSync,
+    experimental = capabilities.experimental,
+  }
+end
+
+---@type table<vim.lsp.Client, true>
+local prepared = setmetatable({}, { __mode = 'k' })
+
+---Let a server that has started see all open files of its folder, and limit what else it does.
+---@param client vim.lsp.Client
+function M.prepare(client)
+  if prepared[client] ~= nil then
+    return
+  end
+  prepared[client] = true
+  limit_standard_methods(client)
+  attach_buffers(client)
 end
 
 ---Return the server's command as text.
@@ -275,8 +288,11 @@ function M.with_client(folder, done)
     return done(nil, problem)
   end
   when_ready(started, function(ready, failed)
-    if ready and not vim.lsp.is_enabled(NAME) then
-      attach_buffers(ready)
+    if ready then
+      if not vim.lsp.is_enabled(NAME) then
+        remove_standard_methods(ready)
+      end
+      M.prepare(ready)
     end
     done(ready, failed)
   end)
