@@ -413,6 +413,53 @@ return {
     end,
   },
   {
+    'a deleted file is neither opened nor previewed',
+    function()
+      local folder = t.project()
+      t.setup()
+      local messages = t.notified()
+      local picker = open('Winnow grep register_plugin path|def register_plugin')
+      vim.fn.delete(folder .. '/src/registry.py')
+      picker.preview:refresh()
+      t.contains(t.visible_text(picker.windows.preview), '│This file was deleted.')
+      press(picker, '<CR>')
+      t.equal({ { 'winnow: src/registry.py was deleted', vim.log.levels.WARN } }, messages)
+      t.equal('', vim.api.nvim_buf_get_name(0))
+    end,
+  },
+  {
+    'a line that has moved since the search is found, and a message says if it is gone',
+    function()
+      local folder = t.project()
+      t.setup()
+      local messages = t.notified()
+      local function reopened(mode, lines)
+        t.write(folder .. '/src/loader.py', t.FILES['src/loader.py'])
+        local picker = open(('Winnow %s load_plugin'):format(mode))
+        picker:go_to(vim.iter(ipairs(picker.shown)):find(function(_, item)
+          return item.path == 'src/loader.py' and item.lnum == 5
+        end))
+        t.write(folder .. '/src/loader.py', table.concat(lines, '\n') .. '\n')
+        picker.preview:refresh()
+        local preview_line = vim.api.nvim_win_get_cursor(picker.windows.preview)[1]
+        press(picker, '<CR>')
+        local cursor = vim.api.nvim_win_get_cursor(0)
+        t.equal(preview_line, cursor[1])
+        vim.cmd('bwipeout!')
+        return cursor
+      end
+      local lines = vim.split(vim.trim(t.FILES['src/loader.py']), '\n')
+      for _, mode in ipairs({ 'grep', 'symbols', 'code' }) do
+        local below = vim.list_extend({ '# 1', '# 2', '# 3' }, lines)
+        t.equal(8, reopened(mode, below)[1], mode)
+      end
+      t.equal({ 2, 8 }, reopened('grep', vim.list_slice(lines, 4)))
+      t.equal({}, messages)
+      t.equal(2, reopened('grep', { 'class Loader:', '    pass' })[1])
+      t.equal('winnow: src/loader.py has changed and no longer has this line', messages[1][1])
+    end,
+  },
+  {
     'a search without results and a failed search show the reason',
     function()
       t.shared_project()

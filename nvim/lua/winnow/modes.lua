@@ -91,14 +91,31 @@ local function first_line(text)
   return vim.trim((text or ''):match('[^\n]*%S[^\n]*') or '')
 end
 
----Return a line of a snippet, or its first non-blank line.
+---Return patterns that find a line again by its text, of which "…" replaces the ends of a long one.
+---@param text? string
+---@return string[]? patterns nil if the text is empty, which tells nothing
+local function part_of_line(text)
+  text = vim.trim((text or ''):gsub('^…', ''):gsub('…$', ''))
+  return text ~= '' and { vim.pesc(text) } or nil
+end
+
+---Return a pattern that finds a line by a name, which is not part of a longer one.
+---@param name string
+---@return string
+local function whole_word(name)
+  local first = name:find('^[%w_]') and '%f[%w_]' or ''
+  local last = name:find('[%w_]$') and '%f[^%w_]' or ''
+  return first .. vim.pesc(name) .. last
+end
+
+---Return a line of a snippet, which is empty if the snippet does not have it.
 ---@param found { snippet?: string, snippet_line?: integer }
 ---@param lnum integer
 ---@param first integer The first line of the result.
+---@return string
 local function snippet_line(found, lnum, first)
   local lines = vim.split(found.snippet or '', '\n')
-  local line = vim.trim(lines[lnum - (found.snippet_line or first) + 1] or '')
-  return line ~= '' and line or first_line(found.snippet)
+  return vim.trim(lines[lnum - (found.snippet_line or first) + 1] or '')
 end
 
 ---Convert a ranked file. It opens at its chosen line, at the match in that line.
@@ -118,6 +135,7 @@ local function ranked_file(file)
   fields.col = match_in_line and match_in_line.column
   fields.text = (match_in_line and match_in_line.text) or file.line_text or first.text or ''
   fields.text_column = match_in_line and match_in_line.text_column
+  fields.line_patterns = part_of_line(match_in_line and match_in_line.text or file.line_text)
   fields.reason = file.reason
   fields.matches = vim.tbl_map(range, file.matches)
   if file.preview_uri then
@@ -146,6 +164,7 @@ local function grep_match(match)
   for _, line in ipairs(match.preview) do
     if line.line == match.line then
       fields.text, fields.text_column = line.text, line.text_column
+      fields.line_patterns = part_of_line(line.text)
     end
   end
   fields.matches = { range(match) }
@@ -168,6 +187,8 @@ local function symbol(found)
   fields.col = found.column
   fields.text = found.signature or found.qualified_name
   fields.is_signature = true
+  -- A signature may have several lines.
+  fields.line_patterns = { vim.pesc(fields.text), whole_word(found.name) }
   -- The signature has the name. Its class or module is news.
   local kind = found.kind:gsub('_', ' ')
   kind = found.qualified_name == found.name and kind or kind .. ' ' .. found.qualified_name
@@ -187,7 +208,9 @@ local function passage(found)
   local first = found.line or found.start_line or 1
   local fields = place(found, found.best_line or first)
   fields.is_file = not (found.line or found.start_line)
-  fields.text = snippet_line(found, fields.lnum, first)
+  local line = snippet_line(found, fields.lnum, first)
+  fields.text = line ~= '' and line or first_line(found.snippet)
+  fields.line_patterns = part_of_line(line)
   local why = found.why or ''
   -- A model may choose another line of the same place.
   fields.key = ('%s\0%s\0%d'):format(fields.root or '', fields.file or fields.path, first)

@@ -51,6 +51,57 @@ function M.split(item)
   return (item.path:sub(1, #item.path - #name):gsub('/$', '')), name
 end
 
+---Return true if the file of an item neither exists any more nor has a buffer. The server's texts
+---are no files.
+---@param item winnow.Item
+---@return boolean
+function M.is_deleted(item)
+  return not require('winnow.repository').is_virtual(item.file)
+    and not M.loaded_buffer(item.file)
+    and not vim.uv.fs_stat(item.file)
+end
+
+---Return the line nearest to another one that matches a pattern.
+---@param lines string[]
+---@param pattern string
+---@param start integer
+---@return integer?
+local function nearest(lines, pattern, start)
+  for distance = 0, math.max(start, #lines) do
+    for _, lnum in ipairs({ start - distance, start + distance }) do
+      if lines[lnum] and lines[lnum]:find(pattern) then
+        return lnum
+      end
+    end
+  end
+end
+
+---Find the line of an item in a buffer: its own line or, if the file has changed since the search,
+---the nearest one with the same text.
+---@param buf integer
+---@param item winnow.Item
+---@param offset integer number of lines of the file before the buffer's first line
+---@return integer lnum the line, or the nearest one if it is no longer there
+---@return boolean is_found
+function M.find_line(buf, item, offset)
+  local expected = item.lnum - offset
+  local line = vim.api.nvim_buf_get_lines(buf, expected - 1, expected, false)[1]
+  -- Without a text to compare, any line is the right one.
+  for _, pattern in ipairs(item.line_patterns or { '' }) do
+    if line and line:find(pattern) then
+      return expected, true
+    end
+  end
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  for _, pattern in ipairs(item.line_patterns or {}) do
+    local lnum = nearest(lines, pattern, expected)
+    if lnum then
+      return lnum, true
+    end
+  end
+  return math.max(1, math.min(expected, #lines)), false
+end
+
 local COMMANDS = { split = 'split', vsplit = 'vsplit', tab = 'tab split' }
 
 ---Return true if a file can replace what a window shows: not in a list, terminal or side bar, not
@@ -81,10 +132,14 @@ local function enter_suitable_window()
   vim.wo.winfixbuf, vim.wo.diff, vim.wo.winfixheight = false, false, false
 end
 
----Open an item in the current window, if a file can replace what it shows, or in a new one.
+---Open an item in the current window, if a file can replace what it shows, or in a new one. Warn if
+---the file was deleted, or no longer has the line.
 ---@param item winnow.Item
 ---@param how? 'split'|'vsplit'|'tab'
 function M.open(item, how)
+  if M.is_deleted(item) then
+    return require('winnow.message').warn(item.path .. ' was deleted')
+  end
   enter_suitable_window()
   if how then
     vim.cmd(COMMANDS[how])
@@ -96,7 +151,10 @@ function M.open(item, how)
   if not ok then
     return require('winnow.message').fail(tostring(problem))
   end
-  local lnum = math.min(item.lnum, vim.api.nvim_buf_line_count(buf))
+  local lnum, is_found = M.find_line(buf, item, 0)
+  if not is_found then
+    require('winnow.message').warn(item.path .. ' has changed and no longer has this line')
+  end
   local line = vim.api.nvim_buf_get_lines(buf, lnum - 1, lnum, false)[1] or ''
   local column = item.col and M.byte_column(line, item.col) or #line:match('^%s*')
   vim.api.nvim_win_set_cursor(0, { lnum, column })

@@ -67,6 +67,7 @@ local function with_new(items, new)
     local before = items[#items]
     if before and item.text == '' and before.file == item.file and before.lnum == item.lnum then
       item.text, item.text_column = before.text, before.text_column
+      item.line_patterns = before.line_patterns
     end
     items[#items + 1] = item
   end
@@ -101,6 +102,7 @@ local function with_lines(items, before)
     local earlier = by_key[item.key]
     if earlier and item.text == '' and earlier.lnum == item.lnum then
       item.text, item.text_column = earlier.text, earlier.text_column
+      item.line_patterns = earlier.line_patterns
       item.col, item.place, item.matches = earlier.col, earlier.place, earlier.matches
     end
   end

@@ -26,6 +26,7 @@
 ---@field col? integer from 1, in code points; nil for the first character that is not blank
 ---@field text? string
 ---@field text_column? integer the column of the first character of `text`, if the line was cut
+---@field line_patterns? string[] Lua patterns that find the line after a change, the best first
 ---@field reason? string
 ---@field is_signature? boolean true if `text` is a signature instead of the line
 ---@field is_file? boolean true for a file without a line

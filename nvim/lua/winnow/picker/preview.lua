@@ -190,6 +190,20 @@ function Preview:_window()
   return win and vim.api.nvim_win_is_valid(win) and win or nil
 end
 
+---Show a text that is no file, with complete lines and without their numbers.
+---@param win integer
+---@param lines string[]
+---@return integer buf
+local function show_text(win, lines)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.bo[buf].bufhidden = 'wipe'
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.api.nvim_win_set_buf(win, buf)
+  vim.wo[win].number, vim.wo[win].cursorline, vim.wo[win].statuscolumn = false, false, ''
+  vim.wo[win].wrap, vim.wo[win].linebreak = true, true
+  return buf
+end
+
 ---@param item winnow.Item
 ---@param text winnow.PreviewText
 function Preview:_show(item, text)
@@ -203,15 +217,27 @@ function Preview:_show(item, text)
   vim.wo[win].statuscolumn = text.offset == 0 and '' or ('%%=%%{v:lnum + %d} '):format(text.offset)
   vim.wo[win].wrap = false
   vim.wo[win].cursorline = true
-  highlight_matches(text.buf, item.matches, text.offset)
-  local count = vim.api.nvim_buf_line_count(text.buf)
-  local lnum = math.max(1, math.min(item.lnum - text.offset, count))
+  local lnum, is_found = place.find_line(text.buf, item, text.offset)
+  highlight_matches(text.buf, is_found and item.matches or {}, item.lnum - lnum)
   vim.api.nvim_win_set_cursor(win, { lnum, 0 })
   vim.api.nvim_win_call(win, function()
     vim.cmd('normal! zz0')
   end)
   local where = item.place and ('%s, %s'):format(item.path, item.place) or item.path
   self._windows:set_title('preview', where)
+  self._windows:set_footer('preview', item.reason, 'WinnowReason', '')
+end
+
+---Show why an item has no preview.
+---@param item winnow.Item
+---@param problem string
+function Preview:_show_problem(item, problem)
+  local win = self:_window()
+  if self._item ~= item or not win or self._page then
+    return
+  end
+  show_text(win, { problem })
+  self._windows:set_title('preview', item.path)
   self._windows:set_footer('preview', item.reason, 'WinnowReason', '')
 end
 
@@ -228,7 +254,7 @@ function Preview:_fetch(item, stamp, method, params, extract)
   self._cancel = client.request(running, method, params, {
     done = function(answer, problem)
       if not answer then
-        return self:_show(item, self:_keep(item, '', { problem }, 0))
+        return self:_show_problem(item, problem --[[@as string]])
       end
       local text, start = extract(answer)
       self:_show(item, self:_keep(item, stamp, lines_of(text), start - 1))
@@ -240,6 +266,9 @@ end
 ---Show the item, from memory if it is there.
 ---@param item winnow.Item
 function Preview:_load(item)
+  if place.is_deleted(item) then
+    return self:_show_problem(item, 'This file was deleted.')
+  end
   local kept = self._texts[item.file]
   local stamp, read = local_text(item.file)
   if stamp and read then
@@ -330,12 +359,7 @@ function Preview:toggle_page(title, lines)
   if not win then
     return false
   end
-  self._page, self._page_title = vim.api.nvim_create_buf(false, true), title
-  vim.bo[self._page].bufhidden = 'wipe'
-  vim.api.nvim_buf_set_lines(self._page, 0, -1, false, lines)
-  vim.api.nvim_win_set_buf(win, self._page)
-  vim.wo[win].number, vim.wo[win].cursorline = false, false
-  vim.wo[win].wrap, vim.wo[win].linebreak = true, true
+  self._page, self._page_title = show_text(win, lines), title
   self._windows:set_title('preview', title)
   local fits = vim.api.nvim_win_text_height(win, {}).all <= vim.api.nvim_win_get_height(win)
   local key = (config.current.keys.preview_down or {})[1]
