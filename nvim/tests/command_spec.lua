@@ -77,7 +77,27 @@ return {
         end),
         'unknown parameter `max_result`. Did you mean `max_results`?'
       )
-      t.equal({ query = 'node=3 x', params = {} }, query.parse('grep', 'node=3 x'))
+      local suggestions = {
+        ['pth=src foo'] = 'path',
+        ['Path=src foo'] = 'path',
+        ['inlcude=*.c foo'] = 'include',
+        ['wrod=true foo'] = 'word',
+      }
+      for typed, name in pairs(suggestions) do
+        local problem = t.error_of(function()
+          query.parse('grep', typed)
+        end)
+        t.contains(problem, ('Did you mean `%s`?'):format(name))
+      end
+      t.contains(
+        t.error_of(function()
+          query.parse('grep', 'top_k=3 foo')
+        end),
+        '`top_k` is a parameter of semantic, not of grep.'
+      )
+      for _, typed in ipairs({ 'node=3 x', 'a=b c', 'name="path" x', 'timeout=30', 'Path=src' }) do
+        t.equal({ query = typed, params = {} }, query.parse('grep', typed))
+      end
       t.contains(
         t.error_of(function()
           query.parse('keyword', 'ranker=best x')

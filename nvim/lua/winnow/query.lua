@@ -142,24 +142,30 @@ local function split_terms(text)
   return query, words(terms)
 end
 
--- Shorter words are similar to too many others: `node=` is no mistyped `mode=`.
+-- Shorter words are similar to too many others.
 local LETTERS_PER_MISTAKE = 6
 
----Return the number of letters to change, insert or delete to turn one word into another.
+---Return the number of letters to change, insert, delete or swap with the next one to turn one word
+---into another.
 ---@param left string
 ---@param right string
 ---@return integer
 local function distance(left, right)
-  local row = vim.fn.range(0, #right)
+  local rows = { [0] = vim.fn.range(0, #right) } ---@type table<integer, table<integer, any>>
   for line = 1, #left do
-    local new = { line } ---@type table<integer, any>
+    local above = rows[line - 1]
+    local row = { line } ---@type table<integer, any>
     for column = 1, #right do
       local differs = left:byte(line) == right:byte(column) and 0 or 1
-      new[column + 1] = math.min(row[column + 1] + 1, new[column] + 1, row[column] + differs)
+      row[column + 1] = math.min(above[column + 1] + 1, row[column] + 1, above[column] + differs)
+      local pair = left:sub(line - 1, line)
+      if line > 1 and column > 1 and pair:reverse() == right:sub(column - 1, column) then
+        row[column + 1] = math.min(row[column + 1], rows[line - 2][column - 1] + 1)
+      end
     end
-    row = new
+    rows[line] = row
   end
-  return row[#right + 1] --[[@as integer]]
+  return rows[#left][#right + 1] --[[@as integer]]
 end
 
 ---Return the name that a mistyped word is close to, if any.
@@ -178,21 +184,55 @@ function M.similar(typed, names)
   return best
 end
 
----Raise an error if a name is a mistyped param. Any other name belongs to the query.
+---@param text string
+---@return string
+local function sorted_letters(text)
+  return table.concat(vim.fn.sort(vim.split(text, '')))
+end
+
+---Return the param that a mistyped name is close to, if any. In a short name, a missing, additional
+---or swapped letter is a mistake, but another letter is another name: `node` is no mistyped `mode`.
+---@param typed string
+---@param names string[]
+---@return string?
+local function similar_param(typed, names)
+  local lower = typed:lower()
+  for _, name in ipairs(names) do
+    local is_other_name = #lower == #name and sorted_letters(lower) ~= sorted_letters(name)
+    if distance(lower, name) <= 1 and not is_other_name then
+      return name
+    end
+  end
+  return M.similar(lower, names)
+end
+
+---Return the other modes that have a param.
+---@param name string
+---@return string[]
+local function modes_with(name)
+  local modes = vim.tbl_filter(function(mode)
+    return M.params[mode][name] ~= nil
+  end, vim.tbl_keys(M.params))
+  table.sort(modes)
+  return modes
+end
+
+---Raise an error if a name before a query is a mistyped param, or one of another mode. Any other
+---name belongs to the query.
 ---@param mode winnow.Mode
----@param name? string
+---@param name string
 local function check_name(mode, name)
+  local others = modes_with(name)
+  if #others > 0 then
+    local text = 'winnow: `%s` is a parameter of %s, not of %s. Put `--` before a query.'
+    error(text:format(name, table.concat(others, ', '), mode), 0)
+  end
   local names = vim.list_extend(vim.tbl_keys(M.params[mode]), vim.tbl_keys(M.options))
   table.sort(names)
-  local similar = name and M.similar(name, names)
+  local similar = similar_param(name, names)
   if similar then
-    error(
-      ('winnow: unknown parameter `%s`. Did you mean `%s`? Put `--` before a query.'):format(
-        name,
-        similar
-      ),
-      0
-    )
+    local text = 'winnow: unknown parameter `%s`. Did you mean `%s`? Put `--` before a query.'
+    error(text:format(name, similar), 0)
   end
 end
 
@@ -209,7 +249,9 @@ function M.parse(mode, text)
     local name, typed, after = rest:match('^([%w_]+)=(%S*)%s*(.*)$')
     local kind = name and (M.options[name] or kinds[name])
     if not kind then
-      check_name(mode, name)
+      if name and after ~= '' then
+        check_name(mode, name)
+      end
       break
     end
     -- A pattern returns all of its captures or none.
