@@ -43,6 +43,21 @@ return {
     end,
   },
   {
+    'a path with spaces is completed with backslashes, and accepted',
+    function()
+      t.project({ ['my dir/a b/one.txt'] = 'text', ['two.txt'] = 'text' })
+      t.setup()
+      vim.api.nvim_feedkeys(
+        vim.keycode([[:Winnow grep path=my<Tab>a\ b<Tab> word=tr<Tab> text<CR>]]),
+        'xt',
+        false
+      )
+      local picker = t.finished_picker()
+      t.equal({ path = [[my dir/a b/]], word = true }, picker.request.params)
+      t.equal({ 'my dir/a b/one.txt' }, t.paths(picker.shown))
+    end,
+  },
+  {
     'a typed request is parsed: only known params count, and only before the query',
     function()
       local query = require('winnow.query')
@@ -60,6 +75,10 @@ return {
         )
       )
       t.equal({ query = 'a=b path=c  d', params = {} }, query.parse('grep', 'a=b path=c  d'))
+      t.equal(
+        { query = [[a\ b]], params = { path = 'my dir/x y', word = true } },
+        query.parse('grep', [[path=my\ dir/x\ y  word=true a\ b]])
+      )
       t.equal({ query = 'path=src', params = {} }, query.parse('grep', '-- path=src'))
       t.equal(
         { query = 'a -- b', params = { word = true } },

@@ -132,6 +132,16 @@ local function with_prefix(names, lead)
   end, names)
 end
 
+---Return the files and folders that a typed path can become, with a backslash before each space.
+---@param lead string
+---@return string[]
+local function paths(lead)
+  local plain = lead:gsub('\\(%s)', '%1')
+  return vim.tbl_map(function(path)
+    return (path:gsub('%s', '\\%0'))
+  end, vim.fn.getcompletion(plain, 'file'))
+end
+
 ---@param kind any
 ---@param name string
 ---@param lead string
@@ -140,7 +150,7 @@ local function values(kind, name, lead)
   if kind == 'boolean' then
     kind = { 'true', 'false' }
   elseif name == 'path' then
-    kind = vim.fn.getcompletion(lead, 'file')
+    kind = paths(lead)
   elseif type(kind) ~= 'table' then
     return {}
   end
@@ -178,7 +188,7 @@ function M.complete(lead, line, position)
   ---@type table<string, winnow.ParamKind?>?
   local kinds = vim.tbl_get(query.params, name)
   -- Params come only before the query.
-  local typed = before:gsub('^%S+%s*', ''):gsub('[%w_]+=%S*%s+', '')
+  local typed = before:gsub('\\%s', ''):gsub('^%S+%s*', ''):gsub('[%w_]+=%S*%s+', '')
   if not kinds or typed ~= '' then
     return {}
   end

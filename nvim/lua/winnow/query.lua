@@ -1,8 +1,8 @@
 -- Parse and format typed requests: `path=src how are plugins loaded -- load_plugin`.
 --
--- Leading words `name=value` are params of the request if the mode has them. The rest is the query,
--- unchanged. In a keyword search, terms may follow ` -- `; quotation marks enclose terms with
--- spaces. A leading `--` ends the params.
+-- Leading words `name=value` are params of the request if the mode has them. A backslash precedes a
+-- space in a value. The rest is the query, unchanged. In a keyword search, terms may follow ` -- `;
+-- quotation marks enclose terms with spaces. A leading `--` ends the params.
 
 local M = {}
 
@@ -236,6 +236,20 @@ local function check_name(mode, name)
   end
 end
 
+---Split a text into a leading `name=value` and the rest.
+---@param text string
+---@return string? name
+---@return string typed
+---@return string rest
+local function split_param(text)
+  local name, from_sign = text:match('^([%w_]+)(=.*)$')
+  if not (name and from_sign) then
+    return nil, '', text
+  end
+  local value, rest = from_sign:match('^(.-[^\\])%s+(.*)$')
+  return name, ((value or from_sign):sub(2):gsub('\\(%s)', '%1')), rest or ''
+end
+
 ---Parse a typed request. Raise an error for an invalid value or a mistyped name.
 ---@param mode winnow.Mode
 ---@param text string
@@ -246,7 +260,7 @@ function M.parse(mode, text)
   local request = { query = '', params = {} }
   local rest = vim.trim(text)
   while true do
-    local name, typed, after = rest:match('^([%w_]+)=(%S*)%s*(.*)$')
+    local name, typed, after = split_param(rest)
     local kind = name and (M.options[name] or kinds[name])
     if not kind then
       if name and after ~= '' then
@@ -254,9 +268,6 @@ function M.parse(mode, text)
       end
       break
     end
-    -- A pattern returns all of its captures or none.
-    ---@cast typed string
-    ---@cast after string
     local value = value_of(typed, kind)
     if value == nil then
       error(('winnow: `%s=%s`: expected %s'):format(name, typed, expected(kind)), 0)
