@@ -487,6 +487,28 @@ return {
     end,
   },
   {
+    'typing corrects a query that failed or found nothing',
+    function()
+      t.shared_project()
+      t.setup()
+      for typed, text in pairs({
+        ['register_plugn'] = 'register_plugn',
+        ['path=src register_plugin('] = 'register_plugin(',
+        ['-- path=src word=true'] = 'path=src word=true',
+      }) do
+        local picker = open('Winnow grep ' .. typed)
+        t.equal({ true, text, false }, { picker.editing, picker:typed(), picker:has_new_query() })
+        t.contains(t.visible(picker.windows.prompt)[1], ' [grep] ')
+        type_in(picker, 'register_plugin')
+        t.wait('the result', function()
+          return #picker.shown > 0
+        end)
+        t.equal(typed:match('^path=') and { path = 'src' } or {}, picker.request.params)
+        picker:close()
+      end
+    end,
+  },
+  {
     'keys open results in splits and tabs',
     function()
       t.shared_project()

@@ -52,6 +52,7 @@ end
 ---@field filter string
 ---@field editing boolean true if the prompt is the query
 ---@field default? string the query while the prompt is empty
+---@field searched? string the text in the prompt that stands for the request
 ---@field problem? string why the typed query is not searched for
 ---@field notice? string a message to show until the next key
 ---@field opens? winnow.How how to open the first result when it arrives
@@ -325,7 +326,7 @@ function Picker:start(request)
   self:_stop_repeating()
   self.type_timer:stop()
   self.request = request
-  self.selected, self.has_moved, self.problem = {}, false, nil
+  self.selected, self.has_moved, self.problem, self.searched = {}, false, nil, nil
   self:titles()
   if vim.trim(request.query or '') == '' and not modes.get(self.mode).empty then
     self.search = nil
@@ -362,6 +363,7 @@ function Picker:_on_update(updated)
     self:_draw_soon()
   end
   self:_open_if_wanted()
+  self:_edit_if_nothing_found()
   self:_repeat_later()
 end
 
@@ -403,6 +405,15 @@ function Picker:_stop_repeating()
   if self.repeated then
     self.repeated:cancel()
     self.repeated = nil
+  end
+end
+
+---Let the user correct a query that failed or found nothing.
+function Picker:_edit_if_nothing_found()
+  local shown = self.search
+  local has_nothing = shown and not shown.busy and #shown.items == 0
+  if has_nothing and not self.editing and self:typed() == '' then
+    self:edit(true)
   end
 end
 
@@ -495,7 +506,7 @@ end
 ---Return true if the prompt has a query that was not searched for.
 ---@return boolean
 function Picker:has_new_query()
-  if not self.editing then
+  if not self.editing or self:typed() == self.searched then
     return false
   end
   local ok, request = pcall(self.typed_request, self)
@@ -564,6 +575,7 @@ function Picker:edit(editing)
   self.editing = editing
   self.filter = ''
   self:set_typed(editing and query.format(self.request) or '')
+  self.searched = editing and self:typed() or nil
   self:titles()
   self:draw()
 end
