@@ -476,11 +476,16 @@ return {
       local nothing = summary_of('Winnow grep load_plugin_from_cache')
       t.contains(nothing, '  No results')
       t.contains(nothing, '╰ no matches ')
-      t.contains(nothing, 'include_ignored')
+      t.contains(nothing, 'put `include_ignored=true` before the')
       local undefined = summary_of('Winnow code zxqvwk_nothing_here'):gsub('[│%s]+', ' ')
       t.contains(undefined, 'use `:Winnow grep include_ignored=true include_hidden=true`')
       t.equal(1, select(2, undefined:gsub('nothing is defined with the name', '')))
-      t.contains(summary_of('Winnow grep ('), 'unclosed group')
+      local failed = summary_of('Winnow grep ('):gsub('[│%s]+', ' ')
+      t.contains(failed, 'unclosed group')
+      t.contains(failed, 'or put `literal=true` before the query')
+      local files = summary_of('Winnow files load_plugns'):gsub('[│%s]+', ' ')
+      t.contains(files, 'ignored and hidden files are not searched here')
+      assert(not files:find('grep', 1, true) and not files:find('did you mean', 1, true), files)
       t.project()
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
       t.contains(summary_of('Winnow grep plugin'), '`no-such-winnow` not found')
@@ -506,6 +511,19 @@ return {
         t.equal(typed:match('^path=') and { path = 'src' } or {}, picker.request.params)
         picker:close()
       end
+    end,
+  },
+  {
+    'a key for more files says which modes leave them out',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = open('Winnow files loader')
+      press(picker, '<M-h>')
+      t.contains(
+        t.visible_text(picker.windows.list),
+        'files leaves out hidden files; grep searches their text'
+      )
     end,
   },
   {

@@ -47,11 +47,35 @@ return {
       local texts = require('winnow.answer')
       -- That no model has a key is no news, but a detail.
       t.equal(nil, texts.ranked_by(answer))
-      local details = table.concat(texts.details(answer), '\n')
+      local details = table.concat(texts.details('keyword', answer), '\n')
       t.contains(details, 'ranked locally: no language model has a key')
       t.contains(details, 'no_such_thing (no match)')
       local line, word = word_at(items[1])
       t.equal({ 5, 'load_plugin' }, { line, word })
+    end,
+  },
+  {
+    'details name commands and params as they are typed',
+    function()
+      local function details(mode, reason)
+        return require('winnow.answer').details(mode, {
+          completeness = { complete = false, reasons = { reason }, skipped = {} },
+          warnings = {},
+          suggestions = { 'load_plugin' },
+        })
+      end
+      t.equal(
+        { '2 documents could not be read', 'did you mean: load_plugin' },
+        details('docs', '2 documents could not be read: see `failed`')
+      )
+      t.equal(
+        { '1 binary file: put `include_binary=true` before the query' },
+        vim.list_slice(details('grep', '1 binary file: pass include_binary'), 1, 1)
+      )
+      t.equal(
+        { 'a submodule; put `include_submodules=true` before a query of `:Winnow grep`' },
+        details('files', 'a submodule; pass include_submodules')
+      )
     end,
   },
   {
@@ -83,7 +107,7 @@ return {
       t.equal(nil, texts.notice(answer))
       local _, other = search('semantic', { query = 'kubernetes plugins' })
       t.equal('no text file contains "kubernetes"', texts.notice(other))
-      t.equal(texts.notice(other), texts.details(other)[1])
+      t.equal(texts.notice(other), texts.details('keyword', other)[1])
     end,
   },
   {
@@ -153,7 +177,10 @@ return {
       local passages, answer = search('semantic', { query = 'where is a plugin registered' })
       t.equal('src/registry.py', passages[1].path)
       t.equal({ 3, 'def register_plugin(name, plugin):' }, { passages[1].lnum, passages[1].text })
-      t.contains(table.concat(require('winnow.answer').details(answer), '\n'), 'engine: text')
+      t.contains(
+        table.concat(require('winnow.answer').details('grep', answer), '\n'),
+        'engine: text'
+      )
       local hits, code = search('code', { query = 'registry.py' })
       t.equal({ 'src/registry.py' }, t.paths(hits))
       t.equal('1 of 1 file', require('winnow.answer').count('code', code, #hits))
@@ -167,7 +194,7 @@ return {
       t.setup()
       local items, answer = search('grep', { query = 'load_plugin_from_cache' })
       t.equal({}, items)
-      local notes = table.concat(require('winnow.answer').details(answer), '\n')
+      local notes = table.concat(require('winnow.answer').details('grep', answer), '\n')
       t.contains(notes, 'include_ignored')
       local found = search('grep', {
         query = 'load_plugin_from_cache',

@@ -1,6 +1,7 @@
 -- Describe an answer in words: the number of results, the ranker, and what the search left out.
 
 local message = require('winnow.message')
+local query = require('winnow.query')
 
 local M = {}
 
@@ -11,15 +12,48 @@ local ALLOW = ':Winnow consent to use a model'
 ---@type [string, string][]
 local COMMANDS = {
   { '`index (%w+)`', '`:Winnow index %1`' },
+  { "`index` with action '(%w+)'", '`:Winnow index %1`' },
+  { '`index_status`', '`:Winnow status`' },
+  { '`search_docs`', '`:Winnow docs`' },
+  { '`%$/consent`', '`:Winnow consent`' },
+  { '`winnow doctor`', '`:checkhealth winnow`' },
+  { 'pass `(%w+)` %(`%-%w`%)', 'put `%1=true` before the query' },
+  { 'pass `multiline`', 'put `multiline=true` before the query' },
+  -- The details have the reasons anyway.
+  { ': see `failed`', '' },
   {
     '`grep` or `glob` with include_ignored and include_hidden',
     '`:Winnow grep include_ignored=true include_hidden=true`',
   },
 }
+-- No mode finds the names of these files.
+local FIND_NAMES = ': use `grep` or `glob` with include_ignored and include_hidden'
 
----@param text string
+---Return how to include more files in a search: "pass include_ignored and include_hidden".
+---@param mode winnow.Mode
+---@param names string
 ---@return string
-local function with_commands(text)
+local function including(mode, names)
+  local typed = names:gsub('include_%a+', '`%0=true`')
+  if query.params[mode].include_ignored then
+    return ('put %s before the query'):format(typed)
+  end
+  return ('put %s before a query of `:Winnow grep`'):format(typed)
+end
+
+---Replace what the server calls tools and params by what users type.
+---@param text string
+---@param mode? winnow.Mode
+---@return string
+local function with_commands(text, mode)
+  if mode == 'files' then
+    text = text:gsub(vim.pesc(FIND_NAMES), '')
+  end
+  if mode then
+    text = text:gsub('pass (include_.*)$', function(names)
+      return including(mode, names)
+    end)
+  end
   for _, replacement in ipairs(COMMANDS) do
     text = text:gsub(replacement[1], replacement[2])
   end
@@ -209,15 +243,16 @@ local function has_text(lines, text)
 end
 
 ---Return everything about an answer: how it was found, warnings, and what it lacks.
+---@param mode winnow.Mode
 ---@param answer winnow.Answer
 ---@return string[]
-function M.details(answer)
+function M.details(mode, answer)
   local lines = {}
   local function add(format, value)
     if not value then
       return
     end
-    local line = with_commands(format:format(value))
+    local line = with_commands(format:format(value), mode)
     -- A fallback is often also a reason why the answer is incomplete.
     if not has_text(lines, line) then
       lines[#lines + 1] = line
@@ -244,7 +279,9 @@ function M.details(answer)
   add('%s', unread(answer.failed))
   add('%s', pending(answer))
   add('secrets replaced: %s', format_counts(answer.redactions))
-  add('did you mean: %s', answer.suggestions and table.concat(answer.suggestions, ', '))
+  -- They are names of symbols.
+  local suggestions = mode ~= 'files' and answer.suggestions
+  add('did you mean: %s', suggestions and table.concat(suggestions, ', '))
   return lines
 end
 

@@ -226,7 +226,7 @@ end
 ---Return everything there is to know about the answer; empty until it is complete.
 ---@return string[]
 function Search:details()
-  return self.answer and answers.details(self.answer) or {}
+  return self.answer and answers.details(self.mode, self.answer) or {}
 end
 
 ---Return a finished search with these items, for a list that no server answers.

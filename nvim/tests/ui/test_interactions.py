@@ -271,7 +271,7 @@ def test_messages_are_one_line(start: Start, tmp_path: Path, columns: int) -> No
     editor.nvim.input(":Winnow code needle<CR>")
     is_shown(" 1/1 ╯")
     editor.press("<M-i>")
-    is_shown("╰ code searches no ignored fil")
+    is_shown("╰ code leaves out ignored fil")
     editor.press("<C-g>n")
     editor.gone("code searches no")
     # The line of the mode covers messages until insert mode ends.

@@ -197,7 +197,7 @@ end
 ---@param files string
 local function toggle(picker, name, files)
   if not query.params[picker.mode][name] then
-    picker:tell(('%s searches no %s files; grep does'):format(picker.mode, files))
+    picker:tell(('%s leaves out %s files; grep searches their text'):format(picker.mode, files))
     return
   end
   local params = vim.deepcopy(picker.request.params or {})
