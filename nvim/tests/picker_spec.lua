@@ -587,6 +587,46 @@ return {
     end,
   },
   {
+    'while the user types, an incomplete regular expression keeps the results',
+    function()
+      t.shared_project()
+      t.setup()
+      vim.cmd('Winnow grep')
+      local picker = require('winnow.picker').get()
+      local function search_for(text)
+        type_in(picker, text)
+        t.wait('its search', function()
+          return picker.request.query == text and not picker.running.busy
+        end)
+        t.listed(picker)
+      end
+      search_for('class Lo')
+      search_for('class (Lo')
+      t.equal({ 'src/loader.py' }, shown(picker))
+      local rows = t.visible_text(picker.windows.list)
+      t.contains(rows, '  class Loader:')
+      t.contains(rows, '╰ ')
+      t.contains(rows, 'unclosed group')
+      search_for('class (Loader)')
+      t.contains(t.visible_text(picker.windows.list), '╰ 1 of 1 match ')
+      search_for('no such text')
+      t.equal({}, picker.shown)
+      search_for('no (such')
+      t.contains(t.visible(picker.windows.list)[2], 'unclosed group')
+    end,
+  },
+  {
+    'while a search runs, the border says so',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = scripted('code', 'q')
+      picker.search.message = '352 files match'
+      picker:draw()
+      t.contains(t.visible_text(picker.windows.list), '╰ searching… 352 files match ')
+    end,
+  },
+  {
     'a keyword search runs on Enter, not as the user types',
     function()
       t.shared_project()

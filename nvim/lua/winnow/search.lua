@@ -213,7 +213,8 @@ function Search:summary()
     return self.problem
   elseif self.busy then
     local has_message = #self.items == 0 and self.message ~= ''
-    return has_message and self.message or ('searching… %d so far'):format(#self.items)
+    local progress = has_message and self.message or ('%d so far'):format(#self.items)
+    return progress:find('^Searching') and progress or 'searching… ' .. progress
   elseif not self.answer then
     return self.cancelled and ('stopped after %d'):format(#self.items) or ''
   end

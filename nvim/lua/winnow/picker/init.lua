@@ -229,8 +229,11 @@ end
 
 ---Show the state of the search in a line, and the position in the results.
 function Picker:_show_summary()
-  local active = self.running and self.running.busy and self.running or self.search
-  local failed = self.problem ~= nil or (active ~= nil and active.problem ~= nil)
+  local running = self.running
+  local is_news = running ~= nil and (running.busy or running.problem ~= nil)
+  local active = is_news and running or self.search
+  -- A query that is being typed is often incomplete.
+  local failed = self.problem ~= nil or (active == self.search and active and active.problem ~= nil)
   local parts = { self.notice or self.problem or (active and active:summary() or nil) }
   if self.filter ~= '' then
     table.insert(parts, 1, ('%d match the filter'):format(#self.shown))
@@ -352,7 +355,9 @@ end
 
 ---@param updated winnow.Search
 function Picker:_on_update(updated)
-  if updated.busy and #updated.items == 0 and #self:items() > 0 then
+  local has_nothing_to_show = #updated.items == 0 and (updated.busy or updated.problem ~= nil)
+  local keeps_results = updated.busy or (self.editing and self:is_live())
+  if has_nothing_to_show and keeps_results and #self:items() > 0 then
     return self:_show_summary()
   end
   if self.search ~= updated then
