@@ -177,6 +177,25 @@ return {
     end,
   },
   {
+    'the preview scrolls sideways to a match far right in its line',
+    function()
+      t.project({
+        ['long.txt'] = ('padding '):rep(375) .. 'the needle' .. (' padding'):rep(20) .. '\n',
+        ['short.txt'] = 'the needle\n',
+      })
+      t.setup()
+      local picker = open('Winnow grep needle')
+      for _, path in ipairs({ 'short.txt', 'long.txt', 'short.txt' }) do
+        picker:go_to(vim.iter(ipairs(picker.shown)):find(function(_, item)
+          return item.path == path
+        end))
+        picker.preview:refresh()
+        t.contains(t.visible_text(picker.windows.preview), 'the needle')
+      end
+      t.contains(t.visible(picker.windows.preview)[2], '  1 the needle')
+    end,
+  },
+  {
     'the preview of a large file shows the lines around the match, from the server',
     function()
       t.project({ ['large.txt'] = ('padding of a line\n'):rep(70000) .. 'the needle\n' })
@@ -402,6 +421,7 @@ return {
       local picker = open('Winnow grep plugin_sp')
       press(picker, '<CR>')
       t.equal(folder .. '/src/loader.py', vim.api.nvim_buf_get_name(0))
+      t.equal('src/loader.py', vim.fn.bufname())
       local cursor = vim.api.nvim_win_get_cursor(0)
       t.equal(6, cursor[1])
       t.equal('plugin_sp', vim.api.nvim_get_current_line():sub(cursor[2] + 1, cursor[2] + 9))
@@ -449,7 +469,7 @@ return {
         return cursor
       end
       local lines = vim.split(vim.trim(t.FILES['src/loader.py']), '\n')
-      for _, mode in ipairs({ 'grep', 'symbols', 'code' }) do
+      for _, mode in ipairs({ 'grep', 'code' }) do
         local below = vim.list_extend({ '# 1', '# 2', '# 3' }, lines)
         t.equal(8, reopened(mode, below)[1], mode)
       end
@@ -457,6 +477,24 @@ return {
       t.equal({}, messages)
       t.equal(2, reopened('grep', { 'class Loader:', '    pass' })[1])
       t.equal('winnow: src/loader.py has changed and no longer has this line', messages[1][1])
+    end,
+  },
+  {
+    'a moved definition is found by its signature, or by its name',
+    function()
+      local modes = require('winnow.modes')
+      local buf = vim.api.nvim_create_buf(false, true)
+      local lines = { 'loads()', 'load(1)', 'def load(', '    name):', 'def load(a):' }
+      vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+      local function found(signature, name)
+        local definition = { path = 'a.py', line = 1, column = 5, name = name, kind = 'function' }
+        definition.signature, definition.qualified_name = signature, name
+        local item = modes.items(modes.get('symbols'), { symbols = { definition } }, '/')[1]
+        return { require('winnow.place').find_line(buf, item, 0) }
+      end
+      t.equal({ 5, true }, found('def load(a)', 'load'))
+      t.equal({ 2, true }, found('def load(name)', 'load'))
+      t.equal({ 1, false }, found('def save(name)', 'save'))
     end,
   },
   {

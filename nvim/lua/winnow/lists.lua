@@ -19,7 +19,7 @@ local function entry(item)
     return part ~= ''
   end, { item.place or '', item.reason, vim.trim(item.text) })
   return {
-    filename = item.file,
+    filename = place.short_name(item.file),
     lnum = item.lnum,
     col = place.list_column(item),
     text = table.concat(parts, ' │ '),

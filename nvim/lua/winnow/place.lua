@@ -102,6 +102,13 @@ function M.find_line(buf, item, offset)
   return math.max(1, math.min(expected, #lines)), false
 end
 
+---Return a file's name relative to the working folder, as Neovim shows names.
+---@param file string
+---@return string
+function M.short_name(file)
+  return vim.fn.fnamemodify(file, ':.')
+end
+
 local COMMANDS = { split = 'split', vsplit = 'vsplit', tab = 'tab split' }
 
 ---Return true if a file can replace what a window shows: not in a list, terminal or side bar, not
@@ -145,7 +152,7 @@ function M.open(item, how)
     vim.cmd(COMMANDS[how])
   end
   vim.cmd("normal! m'")
-  local buf = vim.fn.bufadd(item.file)
+  local buf = vim.fn.bufadd(M.short_name(item.file))
   vim.bo[buf].buflisted = true
   local ok, problem = pcall(vim.api.nvim_win_set_buf, 0, buf)
   if not ok then

@@ -147,6 +147,31 @@ local function highlight_matches(buf, ranges, offset)
   end
 end
 
+---Scroll a window sideways if the first match in its current line is not visible.
+---@param win integer
+---@param ranges winnow.Range[]
+---@param offset integer number of lines of the file before the buffer's first line
+local function scroll_to_match(win, ranges, offset)
+  local lnum = vim.api.nvim_win_get_cursor(win)[1] --[[@as integer]]
+  local range = vim.iter(ranges):find(function(each)
+    return each.lnum - offset == lnum
+  end)
+  local line = line_at(vim.api.nvim_win_get_buf(win), lnum)
+  if not range or not line then
+    return
+  end
+  local first = vim.fn.virtcol({ lnum, place.byte_column(line, range.first) + 1 }, false, win)
+  local last = range.end_lnum and first or first + range.last - range.first
+  local numbers = assert(vim.fn.getwininfo(win)[1]).textoff
+  local width = vim.api.nvim_win_get_width(win) - numbers
+  if last > width then
+    -- The cursor must be in the visible part of its line.
+    vim.api.nvim_win_set_cursor(win, { lnum, place.byte_column(line, range.first) })
+    local leftcol = math.max(0, first - math.floor(width / 2)) --[[@as integer]]
+    vim.fn.winrestview({ leftcol = leftcol })
+  end
+end
+
 ---Keep lines in a buffer.
 ---@param item winnow.Item
 ---@param stamp string
@@ -222,6 +247,7 @@ function Preview:_show(item, text)
   vim.api.nvim_win_set_cursor(win, { lnum, 0 })
   vim.api.nvim_win_call(win, function()
     vim.cmd('normal! zz0')
+    scroll_to_match(win, is_found and item.matches or {}, item.lnum - lnum)
   end)
   local where = item.place and ('%s, %s'):format(item.path, item.place) or item.path
   self._windows:set_title('preview', where)
