@@ -779,6 +779,30 @@ return {
     end,
   },
   {
+    'on a wide screen, the list is wider than the preview and cuts nothing',
+    function()
+      t.shared_project()
+      t.setup()
+      vim.o.columns, vim.o.lines = 200, 50
+      local picker, partial = scripted('keyword', 'q')
+      local found =
+        file('lib/package/subpackage/module.py', 'defines a_very_long_name; ' .. ('r'):rep(14))
+      found.matches[1].text = ('c'):rep(28)
+      partial({ files = { found }, ranked_by = { kind = 'local' } })
+      t.nothing_covered(picker)
+      local width = vim.api.nvim_win_get_width
+      t.equal({ 106, 70 }, { width(picker.windows.list), width(picker.windows.preview) })
+      t.equal(
+        {
+          'module.py:3 lib/…/subpackage',
+          ('c'):rep(28),
+          'defines a_very_long_name; ' .. ('r'):rep(14),
+        },
+        t.columns(t.marked(picker)[1])
+      )
+    end,
+  },
+  {
     'the picker fits a small screen and adapts to its size',
     function()
       t.shared_project()

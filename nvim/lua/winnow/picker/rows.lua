@@ -20,10 +20,10 @@ local MAX_TEXT_BYTES = 400
 local GAP = '  '
 -- A narrower list has no column for reasons: the border of the preview shows them.
 local REASONS_FROM = 70
--- The widest columns of files and reasons, and the largest share of a row for files, with reasons
--- and without.
+-- The widest columns of files and reasons, the largest share of a row for files, with reasons and
+-- without, and that of the rest for reasons if lines of code need more.
 local MAX_FILE, MAX_REASON = 40, 60
-local FILE_SHARE, FILE_SHARE_WITHOUT_REASONS = 0.32, 0.42
+local FILE_SHARE, FILE_SHARE_WITHOUT_REASONS, REASON_SHARE = 0.32, 0.42, 0.4
 -- A shorter end of a folder's name tells nothing.
 local MIN_FOLDER = 6
 -- Above the priority of the other highlights, which is 4096. A match is visible in the current row.
@@ -198,36 +198,39 @@ end
 ---@field text integer
 ---@field reason integer 0 if there is no column for reasons
 
----The columns that the path of an item needs, with its line and place, and those of its reason.
----@type table<winnow.Item, [integer, integer]>
+---The columns that the path of an item needs, with its line and place, those of its line of code
+---and those of its reason.
+---@type table<winnow.Item, [integer, integer, integer]>
 local needed = setmetatable({}, { __mode = 'k' })
 
 ---@param item winnow.Item
----@return [integer, integer]
+---@return [integer, integer, integer]
 local function needed_by(item)
   local path = 0
   if item.path ~= '' then
     path = cells(item.path) + #tostring(item.lnum) + 1
     path = path + (item.place and cells(item.place) + 3 or 0)
   end
-  return { path, cells(one_line(item.reason)) }
+  return { path, cells(one_line(item.text:sub(1, MAX_TEXT_BYTES))), cells(one_line(item.reason)) }
 end
 
----Return the columns that the longest path and the longest reason of the items need.
+---Return the columns that the longest path, line of code and reason of the items need.
 ---@param items winnow.Item[]
 ---@return integer path
+---@return integer text
 ---@return integer reason
 local function longest(items)
-  local path, reason = 0, 0
+  local path, text, reason = 0, 0, 0
   for _, item in ipairs(items) do
     local widths = needed[item]
     if not widths then
       widths = needed_by(item)
       needed[item] = widths
     end
-    path, reason = math.max(path, widths[1]), math.max(reason, widths[2])
+    path, text = math.max(path, widths[1]), math.max(text, widths[2])
+    reason = math.max(reason, widths[3])
   end
-  return icon('a') and path + 2 or path, reason
+  return icon('a') and path + 2 or path, text, reason
 end
 
 ---Return the widths of the columns for these items.
@@ -236,14 +239,15 @@ end
 ---@return winnow.Columns
 local function columns_of(items, options)
   local room = options.width - #INDENT - 1
-  local longest_path, longest_reason = longest(items)
+  local longest_path, longest_text, longest_reason = longest(items)
   local has_reasons = options.reasons == 'beside' and room >= REASONS_FROM and longest_reason > 0
   local gaps = has_reasons and 2 * #GAP or #GAP
   local share = has_reasons and FILE_SHARE or FILE_SHARE_WITHOUT_REASONS
   local file = math.min(MAX_FILE, longest_path, math.floor((room - gaps) * share))
   ---@cast file integer
   local rest = room - gaps - file
-  local reason = has_reasons and math.min(MAX_REASON, longest_reason, math.floor(rest / 2)) or 0
+  local most = math.max(rest - longest_text, math.floor(rest * REASON_SHARE))
+  local reason = has_reasons and math.min(MAX_REASON, longest_reason, most) or 0
   ---@cast reason integer
   return { file = file, text = rest - reason, reason = reason }
 end

@@ -12,8 +12,11 @@ local SIDE_BY_SIDE_COLUMNS = 100
 -- A smaller screen is used completely.
 local SMALL_COLUMNS, SMALL_LINES = 140, 30
 -- Side by side, with borders: a list with a column for reasons, and a preview with lines of code,
--- which comes first if there is not room for both. On a wide screen, each gets half.
+-- which comes first if there is not room for both.
 local LIST_COLUMNS, PREVIEW_COLUMNS = 80, 52
+-- On a wide screen, lines of code fit into a preview of this width, and the list needs the rest, up
+-- to this share.
+local WIDE_PREVIEW_COLUMNS, MAX_LIST_SHARE = 72, 0.6
 -- Neovim shows messages and completions above 99.
 local LOWEST_ZINDEX, HIGHEST_ZINDEX = 50, 99
 -- Fewer lines below the prompt show only the list.
@@ -127,7 +130,11 @@ function Windows:_boxes()
     }
   end
   if self._wants_preview and is_side_by_side() then
-    local left = math.max(math.floor(width / 2), math.min(LIST_COLUMNS, width - PREVIEW_COLUMNS))
+    local left = math.max(
+      math.floor(width / 2),
+      math.min(LIST_COLUMNS, width - PREVIEW_COLUMNS),
+      math.min(math.floor(width * MAX_LIST_SHARE), width - WIDE_PREVIEW_COLUMNS)
+    )
     return boxes(left, rest, box(row, col + left, width - left, height))
   elseif self._wants_preview and rest >= PREVIEW_LINES then
     local top = math.ceil(rest / 2)
