@@ -722,11 +722,17 @@ return {
         choose(list[2])
       end)
       vim.cmd('Winnow history')
-      t.equal('grep     Loader', chosen)
+      t.equal('grep     path=src Loader', chosen)
       local picker = t.finished_picker()
       t.equal({ path = 'src' }, picker.request.params)
       press(picker, '<C-Up>')
       t.equal('register_plugin', t.finished_picker().request.query)
+      history.add('grep', { query = 'elsewhere' }, '/code/other')
+      t.replace(vim.ui, 'select', function(list, options)
+        chosen = options.format_item(list[1])
+      end)
+      vim.cmd('Winnow history')
+      t.equal('grep in other elsewhere', chosen)
       t.write(history.file(), '{"half')
       t.equal({}, history.all())
     end,
@@ -792,14 +798,11 @@ return {
       t.nothing_covered(picker)
       local width = vim.api.nvim_win_get_width
       t.equal({ 106, 70 }, { width(picker.windows.list), width(picker.windows.preview) })
-      t.equal(
-        {
-          'module.py:3 lib/…/subpackage',
-          ('c'):rep(28),
-          'defines a_very_long_name; ' .. ('r'):rep(14),
-        },
-        t.columns(t.marked(picker)[1])
-      )
+      t.equal({
+        'module.py:3 lib/…/subpackage',
+        ('c'):rep(28),
+        'defines a_very_long_name; ' .. ('r'):rep(14),
+      }, t.columns(t.marked(picker)[1]))
     end,
   },
   {

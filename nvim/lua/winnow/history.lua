@@ -1,5 +1,6 @@
 -- Store the searches of all sessions, the latest first, in a file in the state folder.
 
+local client = require('winnow.client')
 local config = require('winnow.config')
 
 local M = {}
@@ -7,6 +8,7 @@ local M = {}
 ---@class winnow.HistoryEntry: winnow.Request
 ---@field mode winnow.Mode
 ---@field query string
+---@field folder? string the project's folder
 
 ---@return string
 function M.file()
@@ -30,6 +32,7 @@ local function is_entry(value)
     and type(value.query) == 'string'
     and (value.terms == nil or vim.islist(value.terms))
     and (value.params == nil or type(value.params) == 'table')
+    and (value.folder == nil or type(value.folder) == 'string')
 end
 
 ---@return winnow.HistoryEntry[]
@@ -45,20 +48,28 @@ end
 ---@param right winnow.HistoryEntry
 local function is_same(left, right)
   return vim.deep_equal(
-    { left.mode, left.query, left.terms or {}, left.params or {} },
-    { right.mode, right.query, right.terms or {}, right.params or {} }
+    { left.mode, left.query, left.terms or {}, left.params or {}, left.folder },
+    { right.mode, right.query, right.terms or {}, right.params or {}, right.folder }
   )
 end
 
 ---Put a search first. Read the file again, because other sessions write to it too.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
-function M.add(mode, request)
+---@param folder? string the project's folder, by default the current buffer's
+function M.add(mode, request, folder)
   local query = request.query or ''
   if config.current.history == 0 or vim.trim(query) == '' then
     return
   end
-  local new = { mode = mode, query = query, terms = request.terms, params = request.params }
+  ---@type winnow.HistoryEntry
+  local new = {
+    mode = mode,
+    query = query,
+    terms = request.terms,
+    params = request.params,
+    folder = folder or client.root(0),
+  }
   local entries = vim.tbl_filter(function(entry)
     return not is_same(entry, new)
   end, M.all())
@@ -73,17 +84,31 @@ function M.add(mode, request)
   end
 end
 
+---Return a search as typed text, and its mode with the name of its project if that is another one.
+---@param entry winnow.HistoryEntry
+---@param folder string the current project's folder
+---@return string text
+---@return string where
+local function describe(entry, folder)
+  local query = require('winnow.query')
+  local text = query.format_params(entry.params or {}) .. query.format(entry)
+  local is_elsewhere = entry.folder and entry.folder ~= folder
+  local project = is_elsewhere and ' in ' .. vim.fs.basename(entry.folder) or ''
+  return text, entry.mode .. project
+end
+
 ---Let the user choose a search: with the plugin that replaced `vim.ui.select`, or with our picker.
 ---@param entries winnow.HistoryEntry[]
 ---@param choose fun(entry: winnow.HistoryEntry)
 function M.choose(entries, choose)
-  local format = require('winnow.query').format
+  local folder = client.root(0)
   local info = debug.getinfo(vim.ui.select, 'S')
   if not (info and info.source:find('vim/ui.lua', 1, true)) then
     vim.ui.select(entries, {
       prompt = 'Winnow: search again',
       format_item = function(entry)
-        return ('%-8s %s'):format(entry.mode, format(entry))
+        local text, where = describe(entry, folder)
+        return ('%-8s %s'):format(where, text)
       end,
     }, function(entry)
       if entry then
@@ -94,11 +119,12 @@ function M.choose(entries, choose)
   end
   local items = {}
   for index, entry in ipairs(entries) do
+    local text, where = describe(entry, folder)
     items[index] = require('winnow.modes').item({
       path = '',
       lnum = index,
-      text = format(entry),
-      reason = entry.mode,
+      text = text,
+      reason = where,
     }, '')
   end
   require('winnow.picker').choose('search again', items, function(item)

@@ -287,6 +287,18 @@ function M.parse(mode, text)
   return request
 end
 
+---Format params as typed text: `path=src word=true `.
+---@param params table<string, any>
+---@return string
+function M.format_params(params)
+  local text = ''
+  for name, value in vim.spairs(params) do
+    local typed = type(value) == 'table' and table.concat(value, ',') or tostring(value)
+    text = ('%s%s=%s '):format(text, name, (typed:gsub('%s', '\\%0')))
+  end
+  return text
+end
+
 ---Format a request as typed text, without its params.
 ---@param request winnow.Request
 ---@return string

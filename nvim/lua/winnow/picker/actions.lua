@@ -84,7 +84,7 @@ local function open(picker, how)
     if not picker:search_typed() then
       return
     end
-    history.add(picker.mode, picker.request)
+    history.add(picker.mode, picker.request, picker.folder)
     if not picker:is_live() then
       return picker:edit(false)
     end
@@ -122,7 +122,7 @@ local function send(picker, kind)
   if not shown or #items == 0 or picker.choose then
     return
   end
-  history.add(picker.mode, shown.request)
+  history.add(picker.mode, shown.request, picker.folder)
   picker:leave(function()
     local list = lists.new(kind, picker.origin_win)
     list:write(shown, items)

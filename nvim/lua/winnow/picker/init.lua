@@ -633,7 +633,7 @@ function Picker:open(how)
     end)
   end
   shown:opened(item)
-  history.add(self.mode, shown.request)
+  history.add(self.mode, shown.request, self.folder)
   self:leave(function()
     place.open(item, how ~= 'here' and how or nil)
   end)
@@ -813,7 +813,7 @@ function M.open(mode, request)
   self.editing, self.default = not has_query, default
   self:set_typed('')
   if has_query then
-    history.add(mode, request)
+    history.add(mode, request, self.folder)
   else
     -- Start the server while the user types. The search reports problems.
     client.with_client(self.folder, function() end)
