@@ -595,7 +595,9 @@ return {
       t.contains(t.visible_text(picker.windows.list), '2 selected · ')
       press(picker, '<C-q>')
       t.equal(2, #vim.fn.getqflist())
-      t.contains(vim.fn.getqflist({ title = 0 }).title, 'winnow grep: register_plugin')
+      local title = vim.fn.getqflist({ title = 0 }).title
+      t.contains(title, 'winnow grep: register_plugin')
+      t.contains(title, (' [2 of %d matches'):format(#picker.search.items))
       picker = open('Winnow grep register_plugin')
       local all = #picker.shown
       press(picker, '<C-l>')
@@ -651,6 +653,15 @@ return {
       t.equal({}, picker.shown)
       search_for('no (such')
       t.contains(t.visible(picker.windows.list)[2], 'unclosed group')
+    end,
+  },
+  {
+    'a search for files counts files',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker = open('Winnow grep mode=files register_plugin')
+      t.contains(t.visible_text(picker.windows.list), '╰ 2 of 2 files ')
     end,
   },
   {

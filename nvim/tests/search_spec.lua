@@ -131,7 +131,7 @@ return {
       t.setup()
       local items, answer = search('grep', { query = 'plugin_\\w+', params = { path = 'src' } })
       t.equal({ 'src/loader.py' }, t.paths(items))
-      t.equal('1 of 1 match', require('winnow.answer').count('grep', answer, #items))
+      t.equal('1 of 1 match', require('winnow.answer').count('grep', answer, items))
       local line, word = word_at(items[1])
       t.equal({ 6, 'plugin_sp' }, { line, word })
     end,
@@ -183,7 +183,7 @@ return {
       )
       local hits, code = search('code', { query = 'registry.py' })
       t.equal({ 'src/registry.py' }, t.paths(hits))
-      t.equal('1 of 1 file', require('winnow.answer').count('code', code, #hits))
+      t.equal('1 of 1 file', require('winnow.answer').count('code', code, hits))
       assert(hits[1].is_file)
     end,
   },

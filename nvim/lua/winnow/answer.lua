@@ -86,17 +86,19 @@ local NOUNS = {
 ---Return "20 of 134 files", "20 of at least 134 files" if the total is a lower bound, "no files".
 ---@param mode winnow.Mode
 ---@param answer winnow.Answer
----@param shown integer
+---@param items winnow.Item[] the results shown
 ---@return string
-function M.count(mode, answer, shown)
-  local total = math.max(answer.total_matches or answer.total_found, shown)
-  local nouns = NOUNS[answer.search_type_used or mode] or { 'results', 'result' }
+function M.count(mode, answer, items)
+  local total = math.max(answer.total_matches or answer.total_found, #items)
+  local lists_files = items[1] and items[1].is_file
+  local kind = answer.search_type_used or (lists_files and 'file') or mode
+  local nouns = NOUNS[kind] or { 'results', 'result' }
   local at_least = answer.total_is_lower_bound and 'at least ' or ''
   if total == 0 then
     return 'no ' .. nouns[1]
   end
   local noun = total == 1 and nouns[2] or nouns[1]
-  return ('%s of %s%s %s'):format(format_number(shown), at_least, format_number(total), noun)
+  return ('%s of %s%s %s'):format(format_number(#items), at_least, format_number(total), noun)
 end
 
 ---@param usage { input_tokens: integer, output_tokens: integer, cost_usd?: number }

@@ -27,14 +27,15 @@ local function entry(item)
 end
 
 ---@param source winnow.Search
+---@param items winnow.Item[] those in the list
 ---@return string
-local function title(source)
+local function title(source, items)
   local text = ('winnow %s: %s'):format(source.mode, source.request.query or '')
   if source.answer then
     local by = source.answer.ranked_by
     local model = by and by.kind == 'llm' and (', ranked by %s'):format(by.model) or ''
     local incomplete = source.answer.completeness.complete and '' or ', incomplete'
-    local count = answers.count(source.mode, source.answer, #source.items)
+    local count = answers.count(source.mode, source.answer, items)
     text = ('%s [%s%s%s]'):format(text, count, model, incomplete)
   end
   return text
@@ -79,7 +80,7 @@ end
 ---@param items winnow.Item[]
 function List:write(source, items)
   local what = {
-    title = title(source),
+    title = title(source, items),
     items = vim.tbl_map(entry, items),
     context = {
       winnow = {

@@ -218,7 +218,7 @@ function Search:summary()
   elseif not self.answer then
     return self.cancelled and ('stopped after %d'):format(#self.items) or ''
   end
-  local parts = { answers.count(self.mode, self.answer, #self.items) }
+  local parts = { answers.count(self.mode, self.answer, self.items) }
   parts[#parts + 1] = answers.ranked_by(self.answer)
   parts[#parts + 1] = answers.notice(self.answer)
   return table.concat(parts, ' · ')
