@@ -59,7 +59,7 @@ describe('the title', () => {
     const unknown_words = ['backpressure', 'retryPolicy']
     const headline = ofCode({ ...CODE, unknown_words })
     expect(titleOf('q', headline)).toBe('q · local · no text file contains “backpressure” or “retryPolicy”')
-    expect(headline.details[1]).toBe('No text contains “backpressure” or “retryPolicy”.')
+    expect(headline.details[1]).toBe('No text file contains “backpressure” or “retryPolicy”.')
     const completeness = { ...ANSWER.completeness, complete: false, timed_out: true }
     expect(titleOf('q', ofCode({ ...CODE, unknown_words, completeness }))).toBe('q · local · stopped early')
   })
