@@ -258,7 +258,7 @@ def test_without_arguments_a_terminal_is_needed(project: Path) -> None:
     done = winnow(project)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "winnow: The search as you type needs a terminal. To ask: winnow 'QUESTION'\n"
+        "winnow: The search as you type needs a terminal with a cursor. To ask: winnow 'QUESTION'\n"
         "Try 'winnow --help'.\n"
     )
 

@@ -40,7 +40,9 @@ def parsed(parser: Parser, arguments: Sequence[str], folder: Path) -> argparse.N
     commands = _commands_of(parser)
     arguments = list(arguments)
     if not arguments:
-        parser.error("The search as you type needs a terminal. To ask: winnow 'QUESTION'")
+        parser.error(
+            "The search as you type needs a terminal with a cursor. To ask: winnow 'QUESTION'"
+        )
     if arguments[0] == HELP and all(word in commands for word in arguments[1:]):
         arguments = [*arguments[1:2], "--help"]
     is_question = not _names_a_command(arguments[0], commands, parser)

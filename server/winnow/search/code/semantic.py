@@ -37,6 +37,7 @@ from winnow.search.code.orientation import (
 )
 from winnow.search.code.ranked_text import files_about
 from winnow.search.code.relations import is_named_after, topic_of_tests
+from winnow.search.grep.prefilter import known_files
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import (
     left_out_in_words,
@@ -46,7 +47,7 @@ from winnow.search.index.state import (
 )
 from winnow.search.shared.scope import SharedScope
 from winnow.text.plural import counted
-from winnow.text.scope import Scope
+from winnow.text.scope import Filters, Scope
 from winnow.types import Completeness, Hit, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
@@ -198,14 +199,17 @@ async def _find_respelled(
 async def _unsearched_documents(workspace: EngineWorkspace) -> list[str]:
     """Return a warning about documents, which may contain words that no text file contains."""
     # Few searches need it.
-    from winnow.documents.format import formats
-    from winnow.search.documents.search import documents_of
+    from winnow.documents.format import format_of
 
-    documents = [
-        document.path
-        for document in await documents_of(workspace)
-        if not formats()[document.format].is_image
-    ]
+    known = await known_files(workspace, workspace.scope(Filters()))
+
+    def is_document(path: str) -> bool:
+        kind = format_of(path)
+        return kind is not None and not (kind.is_text or kind.is_plain or kind.is_image)
+
+    documents = await asyncio.to_thread(
+        lambda: sorted(path for path in known.paths if is_document(path) and known.covers(path))
+    )
     if not documents:
         return []
     count = counted(len(documents), "document was", "documents were")

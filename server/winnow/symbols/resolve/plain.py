@@ -178,10 +178,12 @@ class NameCandidates:
     def _overrides(self, file: ResolverFile, target: Name, at: int) -> bool:
         """Return True if the class around a definition inherits from that of a member."""
         around = file.class_around(file.scope_at(at))
+        owner = self.owners.get(target)  # not of a parameter
         return (
             around is not None
+            and owner is not None
             and self._is_member(target)
-            and self.inherits(file, around, self.owners[target])
+            and self.inherits(file, around, owner)
         )
 
     def inherits(self, file: ResolverFile, scope: int, owner: str) -> bool:
