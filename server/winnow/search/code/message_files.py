@@ -76,11 +76,14 @@ async def indexed_files_with(
     terms: Sequence[str],
     most: int,
     weight: Callable[[str], float],
+    *,
+    literal: bool = True,
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have some of the terms as they were indexed last, with these terms,
     by path: the ``most`` with the longest terms, times the ``weight`` of the path, and the best
-    message catalogs. Ignores terms that many files may have, and files with secrets. The index must
-    know the texts of the scope. Takes a fraction of a millisecond for each term."""
+    message catalogs. Terms that are not ``literal`` are regular expressions. Ignores terms that
+    many files may have, and files with secrets. The index must know the texts of the scope. Takes a
+    fraction of a millisecond for each term."""
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
 
@@ -88,7 +91,7 @@ async def indexed_files_with(
         term: condition
         for term in terms
         if not (
-            condition := condition_of(TextPattern(term, literal=True, case_sensitive=False))
+            condition := condition_of(TextPattern(term, literal=literal, case_sensitive=False))
         ).required.is_any
     }
     candidates = await workspace.index.likely_candidates([*conditions.values()]) or []

@@ -55,6 +55,8 @@ MOST_SITES = 5
 PROBABLE_SHARE = 0.7
 # Such a message is looked up in the index, by its most telling terms.
 PROBABLE_TERMS, PROBABLE_FILES = 6, 50
+# The files to read for strings with a placeholder in place of a word.
+VALUE_FILES = 20
 # A text that is no message either, such as a label, may be a string of the source. It is looked up
 # if that takes little: in the index, and in few files. Trigrams name more files than have the text.
 LABEL_WORDS = range(2, 13)
@@ -104,6 +106,11 @@ class _Message(Struct, frozen=True, dict=True):
     is_certain: bool = False
     is_label: bool = False
     topic: int = 0
+
+    @property
+    def is_likely(self) -> bool:
+        """True if it is probably a message, and worth a further search."""
+        return (not self.is_label and self.least < math.inf) or self.error.text.endswith((".", "!"))
 
     @functools.cached_property
     def wholes(self) -> Sequence[str]:
@@ -163,20 +170,27 @@ async def _with_placeholder(
     progress: Progress,
 ) -> Mapping[str, Set[str]]:
     """Return the texts in files that may make a short message with a value for one of its words,
-    by path."""
-    pattern = with_placeholder(message.error.text)
+    in lower case and by path."""
+    pattern = with_placeholder(message.error.text) if message.is_likely else ""
     if not pattern:
         return {}
-    found = await files_with(workspace, scope, pattern, progress, literal=False)
+    paths: Iterable[str]
+    if knows_texts(workspace, scope):
+        paths = await indexed_files_with(
+            *(workspace, scope, [pattern], VALUE_FILES, _weight), literal=False
+        )
+    else:
+        found = await files_with(workspace, scope, f"(?i){pattern}", progress, literal=False)
+        paths = [hit.path for hit in found.hits[:VALUE_FILES]]
+    in_text = re.compile(pattern.encode())
 
     def strings() -> dict[str, set[str]]:
         return {
-            hit.path: {
-                text[0]
-                for number, line in enumerate(texts.lines(hit.path) or (), 1)
-                if number in hit.marks and (text := re.search(pattern, line))
+            path: {
+                text[0].decode("utf-8", "replace")
+                for text in in_text.finditer((texts.data(path) or b"").lower())
             }
-            for hit in found.hits[:PROBABLE_FILES]
+            for path in paths
         }
 
     return await asyncio.to_thread(strings)

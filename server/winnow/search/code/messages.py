@@ -77,8 +77,8 @@ _PLACEHOLDER = re.compile(
     # In C, a macro may have the rest: "%" PRIu64.
     r"%[-+ #0]{0,3}\d{0,4}$"
 )
-# A word with a placeholder.
-_WITH_PLACEHOLDER = r"[^ \t]{0,8}[%{$#(][^ \t]{0,40}"
+# The end of a word with a placeholder, and what may be in front.
+_PLACEHOLDER_ENDS, _BEFORE_PLACEHOLDER = r"[%{$#(][^ \t\n]{0,40}", r"[^ \t\n]{0,8}"
 # Between two strings that become one: nothing or an operator, and perhaps a prefix (`f"…"`).
 _OPERATOR = r"(?:\+|\.\.?|<<|<>|&)"
 _ADJACENT = re.compile(rf"\s*(?:{_OPERATOR}\s*)?\\?\s*[a-zA-Z@$]{{0,2}}")
@@ -183,19 +183,20 @@ def _unframed(message: str) -> str:
 
 
 def with_placeholder(message: str) -> str:
-    """Return a regular expression for texts of a short message with a placeholder in place of a
-    word: "Group X not found" is `Group %1 not found`, and many files have "not found". Empty if the
-    message has too few or too many words."""
-    words = _unframed(message).rstrip(END).split()
+    """Return a regular expression for texts of a short message, in lower case, with a placeholder
+    in place of a word: "Group X not found" is `Group %1 not found`, and many files have "not
+    found". Empty if the message has too few or too many words."""
+    words = _unframed(message).rstrip(END).lower().split()
     if len(words) not in WORDS_WITH_VALUE:
         return ""
     texts = []
     for at in range(len(words)):
         before, after = words[max(0, at - WORDS_BESIDE) : at], words[at + 1 :][:WORDS_BESIDE]
         if _letters("".join([*before, *after])) >= LEAST_LETTERS:
-            beside = [*map(re.escape, before)], [*map(re.escape, after)]
-            texts.append(" ".join([*beside[0], _WITH_PLACEHOLDER, *beside[1]]))
-    return f"(?i)(?:{'|'.join(texts)})" if texts else ""
+            # A pattern that begins with any characters is slow.
+            value = (_BEFORE_PLACEHOLDER if before else "") + _PLACEHOLDER_ENDS
+            texts.append(" ".join([*map(re.escape, before), value, *map(re.escape, after)]))
+    return "|".join(texts)
 
 
 def longest_part(message: str) -> str:
