@@ -79,6 +79,7 @@ def test_the_first_command_is_accepted_and_its_output_is_of_the_current_sources(
 
 def test_the_script_of_contributors_is_the_one_that_ci_runs() -> None:
     script = "scripts/test"
+    assert fenced(read("README.md"), "sh")[1].split()[0] == script
     assert f"{script} " in fenced(read("docs/contributing.md"), "sh")[0]
     assert (ROOT / script).stat().st_mode & 0o111
     assert f"exec {script}" in read(".ci/run")
