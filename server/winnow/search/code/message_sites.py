@@ -109,8 +109,11 @@ class _Message(Struct, frozen=True, dict=True):
 
     @property
     def is_likely(self) -> bool:
-        """True if it is probably a message, and worth a further search."""
-        return (not self.is_label and self.least < math.inf) or self.error.text.endswith((".", "!"))
+        """True if it is probably a message, worth a further search: a sentence, or reported as an
+        error."""
+        text = self.error.text
+        is_reported = not self.is_label and self.least < math.inf
+        return text.endswith((".", "!")) or (is_reported and (not self.least or text[0].isupper()))
 
     @functools.cached_property
     def wholes(self) -> Sequence[str]:
