@@ -68,9 +68,9 @@ def test_the_first_command_is_accepted_and_its_output_is_of_the_current_sources(
     assert program == ".venv/bin/winnow"
     assert parsed(command_parser(), arguments, ROOT).tool is TOOLS["code_search"]
     place, *code, _, notes = fenced(readme, "text")[0].splitlines()
-    path, symbol = re.fullmatch(r"(\S+):[0-9]+-[0-9]+  (\w+)  mentions .*", place).groups()  # type: ignore[union-attr]
+    path, symbol = re.fullmatch(r"(\S+):[0-9]+-[0-9]+  ([\w.]+)  mentions .*", place).groups()  # type: ignore[union-attr]
     source = read(path)
-    assert f"def {symbol}(" in source
+    assert f"def {symbol.rpartition('.')[2]}(" in source
     assert len(code) == 4
     for shown in code:
         assert re.sub(r"^ *[0-9]+\t", "", shown) in source.split("\n")
