@@ -14,7 +14,6 @@ import contextlib
 import os
 import re
 import signal
-from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -322,8 +321,11 @@ class TextSearch:
     async def count(self, how: Counting) -> dict[str, int]:
         """Return the counts of the files that match, in the order of paths. Raises
         InvalidPattern."""
-        unsaved = ((path, line) for path, lines in await self._unsaved_lines() for line in lines)
-        counts = count_found(unsaved, how)
+        unsaved = FileCounts(how)
+        for path, lines in await self._unsaved_lines():
+            for line in lines:
+                unsaved.add(path, line)
+        counts = unsaved.counts
         named = self._named_files()
         if named is None:
             counts |= await self._count_on_disk(how)
@@ -342,8 +344,11 @@ class TextSearch:
 
     async def _count_late(self, how: Counting) -> dict[str, int]:
         """Count in binary files that ripgrep searches in part and does not count."""
+        found = FileCounts(how)
         async with contextlib.aclosing(self._search_named(list(self._late_binaries()))) as lines:
-            return count_found([found async for found in lines], how)
+            async for path, line in lines:
+                found.add(path, line)
+        return found.counts
 
     async def _count_on_disk(self, how: Counting, share: float = 1.0) -> dict[str, int]:
         """Count matches in all files in scope, in a share of the remaining time. If ripgrep runs
@@ -533,13 +538,20 @@ def _advice(problem: str) -> str:
     return "escape special characters with a backslash, or pass `literal` (`-F`)"
 
 
-def count_found(found: Iterable[FoundLine], how: Counting) -> dict[str, int]:
-    """Return the counts of the files in which matches begin on these lines."""
-    counts: Counter[str] = Counter()
-    for path, line in found:
-        if line.line.ranges:
-            counts[path] += len(line.line.ranges) if how == COUNT else 1
-    return dict.fromkeys(counts, 1) if how == LIST else dict(counts)
+class FileCounts:
+    """The counts of files, by the lines on which their matches begin."""
+
+    def __init__(self, how: Counting) -> None:
+        self.counts: dict[str, int] = {}
+        self._how = how
+
+    def add(self, path: str, line: FileLine) -> None:
+        """Count a line of a file; lines of the context do not count."""
+        matches = len(line.line.ranges)
+        if matches and self._how == LIST:
+            self.counts[path] = 1
+        elif matches:
+            self.counts[path] = self.counts.get(path, 0) + (matches if self._how == COUNT else 1)
 
 
 def _listed(output: bytes) -> Iterator[tuple[str, int]]:

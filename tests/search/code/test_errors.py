@@ -445,6 +445,7 @@ REFUSED = "Payment of 12 was refused by the bank"
         f"I cannot pay\n\n$ shop pay 12\n{REFUSED}\n\nVersion 3",
         f"Shop: the total is wrong\n\nI typed the number of my card.\n\nshop: {REFUSED}\n",
         f"{REFUSED}\nError: no such file",
+        f"{REFUSED}\n\nterminate called after throwing an instance of 'shop::Closed'",
     ],
 )
 async def test_a_message_in_a_report_is_found(workspace: EngineWorkspace, report: str) -> None:

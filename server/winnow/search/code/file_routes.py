@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from winnow.search.answer.hits import CurrentTexts, HitList
-from winnow.search.code.routes import Request
+from winnow.search.code.routes import ANY_METHOD, Request
 from winnow.search.grep.prefilter import IndexedFiles, known_files
 from winnow.text.scope import Scope
 from winnow.types import COMPLETE, Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 WHY = "its path is the route"
-_FILE = re.compile(
-    r"(.+?)(?:\.(get|post|put|patch|delete|head|options))?\.(?:[cm]?[jt]sx?|vue|svelte|astro)"
-)
+_FILE = re.compile(rf"(.+?)(?:\.({ANY_METHOD}))?\.(?:[cm]?[jt]sx?|vue|svelte|astro)")
 # The folders that contain the routes. In `app`, these files serve the path of their folder.
 _APP, _ROOTS = "app", frozenset(("app", "pages", "routes", "server"))
 _IN_APP = frozenset(("page", "route"))
@@ -91,13 +89,9 @@ def _route(folders: Sequence[str], name: str) -> list[str] | None:
         if name not in _IN_APP:
             return None
     elif not _INDEX.fullmatch(name):
-        parts += _parts(name)
+        # `users.$id`, but not the dots of `[...rest]`.
+        parts += [name] if name.startswith("[") else name.split(".")
     return [part for part in parts if not _OUTSIDE_PATH.fullmatch(part)]
-
-
-def _parts(name: str) -> Iterator[str]:
-    """Yield the parts of a file name: `users.$id`, but not those of `[...rest]`."""
-    yield from [name] if name.startswith("[") else name.split(".")
 
 
 def _match(wanted: Sequence[str], route: Sequence[str]) -> tuple[int, ...] | None:

@@ -162,7 +162,7 @@ async def find_sites(
     if sum(map(bool, found)) == 1:
         return list(itertools.chain.from_iterable(found))
     # Code that has one of the messages precedes what only resembles or repeats another one.
-    return sorted(itertools.chain.from_iterable(found), key=_is_likely, reverse=True)
+    return sorted(itertools.chain.from_iterable(found), key=_has_message, reverse=True)
 
 
 async def _with_placeholder(
@@ -199,7 +199,7 @@ async def _with_placeholder(
     return await asyncio.to_thread(strings)
 
 
-def _is_likely(site: Site) -> bool:
+def _has_message(site: Site) -> bool:
     return site.score >= PROBABLE_SHARE and not _repeats(site.path)
 
 
@@ -319,8 +319,9 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
     found = [_message(text, may_be_label=may_be_label) for text in texts]
     printed = (text for text in _printed(parts) if text not in texts)
     found += [_message(text, is_printed=True) for text in itertools.islice(printed, MOST_PRINTED)]
+    reported = [error.text for error in errors if error.text]
     for message in found:
-        if message and not any(error.text in message.error.text for error in errors):
+        if message and not any(text in message.error.text for text in reported):
             yield message
 
 

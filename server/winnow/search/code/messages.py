@@ -357,14 +357,14 @@ class _Printed:
             if (most := _most_letters(pieces))
             for start in self.starts
             if (end := self._end(pieces, start)) is not None
-            and self._static_letters(start, end, pieces) <= most
+            and self._letters(start, end, pieces) <= most
         }
         whole = found.get((0, len(self.text)))
         if whole is not None:
             return "whole", whole
         return ("part", max(found.values())) if found else ("", 0)
 
-    def _static_letters(self, start: int, end: int, pieces: Sequence[str]) -> int:
+    def _letters(self, start: int, end: int, pieces: Sequence[str]) -> int:
         """Return the number of letters of a part that are not in values, given the texts of a
         string: in `(%s)` is the reason, which is as long as it likes."""
         text = self.text[start:end]

@@ -43,9 +43,9 @@ class QueryReading(Struct, frozen=True):
 
     Text that is not ``literal`` is a regular expression: as written, or for lines in which a
     ``route`` is declared, or only named. A file whose path is its route serves the ``request``.
-    ``line`` is the line that a path names, from 1. With a
-    ``relation``, the wanted places are not those that define the symbol, but those that use it; if
-    it ``is_start``, those where a program starts.
+    ``line`` is the line that a path names, from 1. With a ``relation``, the wanted places are not
+    those that define the symbol, but those that use it; if it ``is_start``, those where a program
+    starts.
     """
 
     search: SearchType

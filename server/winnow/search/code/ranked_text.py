@@ -145,9 +145,7 @@ async def files_with(
         ]
         hits.sort(key=lambda hit: -hit.score)
     telling = dict.fromkeys(lines, 1.0) if literal else {}
-    return _found(
-        ranking, hits, telling, _unused_terms("lines", all_lines if not is_pasted else lines)
-    )
+    return _found(ranking, hits, telling, _unused_terms("lines", all_lines))
 
 
 # --- ranking -------------------------------------------------------------------------------

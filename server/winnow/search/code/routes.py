@@ -29,7 +29,7 @@ _OPTION = re.compile(rf"\s(?:-X ?|--request[ =])[\"']?({_METHODS})\b")
 _DATA = re.compile(r"\s(?:-d|-F|--data(?:-[a-z]+)?|--form|--json)\b")
 _ADDRESS = re.compile(r"https?://[^\s/\"']{1,200}(/[^\s\"'?#]{1,200})")
 _PATH = re.compile(r"/[^\s\"'?#]{1,200}")
-_ANY_METHOD = "(?:get|post|put|patch|delete|head|options)"
+ANY_METHOD = "(?:get|post|put|patch|delete|head|options)"
 _MOST_CHARACTERS = 1_000
 # Where a path has a value, a route has a parameter: `:id`, `{id}`, `<int:id>`, `[id]`, `(\d+)`.
 _PARAMETER = r"[:{<\[*(][^/\s\"'`]*"
@@ -68,9 +68,9 @@ _OPENS = re.compile(r"\w\($")
 # `client.get("/x")`, `axios.post`, `request(app).get`, but not `@api.get` and the `api.GET` of Go;
 # `await post("/x")`, `= post(`, `=> post(`.
 _CALL = re.compile(
-    rf"(?:\bawait|\breturn|=>?)\s{{0,4}}(?i:{_ANY_METHOD})\(|"
+    rf"(?:\bawait|\breturn|=>?)\s{{0,4}}(?i:{ANY_METHOD})\(|"
     r"(?<![@\w])(?:(?i:\w*client|axios|\w*https?|\w*requests?|\w*session|agent|\w*fetch)|"
-    rf"api(?=\.[a-z])|\$)(?:\([^()]*\))?(?:\.|::|->)(?i:{_ANY_METHOD})\b"
+    rf"api(?=\.[a-z])|\$)(?:\([^()]*\))?(?:\.|::|->)(?i:{ANY_METHOD})\b"
 )
 
 
@@ -103,9 +103,9 @@ def request_to(text: str) -> Request | None:
     if len(text) > _MOST_CHARACTERS:
         return None
     if address := _ADDRESS.match(text):
-        return Request(_ANY_METHOD, address[1])
+        return Request(ANY_METHOD, address[1])
     path = _PATH.match(text)
-    return Request(_ANY_METHOD, path[0]) if path else None
+    return Request(ANY_METHOD, path[0]) if path else None
 
 
 def declares(pattern: str, before: str, line: str) -> bool:

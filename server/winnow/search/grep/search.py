@@ -30,7 +30,7 @@ from winnow.search.answer.completeness import (
 from winnow.search.grep.page import GrepMatch, GrepPage
 from winnow.search.grep.prefilter import PrefilteredFiles, prefilter
 from winnow.text.buffers import Overlay, unsaved_overlay
-from winnow.text.grep import COUNT, Counting, FoundLine, TextSearch, count_found
+from winnow.text.grep import COUNT, Counting, FileCounts, FoundLine, TextSearch
 from winnow.text.listing import list_files
 from winnow.text.plural import counted
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern
@@ -109,8 +109,11 @@ class GrepSearch:
                     yield path, line
 
     async def _count_in_part(self, how: Counting) -> dict[str, int]:
+        found = FileCounts(how)
         async with contextlib.aclosing(self._lines()) as lines:
-            return count_found([found async for found in lines], how)
+            async for path, line in lines:
+                found.add(path, line)
+        return found.counts
 
     @property
     def total(self) -> int | None:
