@@ -489,6 +489,8 @@ test('a search without results and a failed search show the reason', async () =>
   assert.ok(isComplete)
   await editor.sees(editor.rows.nth(1), /^Try again$/)
   await page.locator('.quick-input-widget:visible [aria-label^="How These Results"]').click()
+  // The box of the search, whose first row says the same, is gone.
+  await page.locator('.quick-input-widget:visible input[placeholder^="Escape returns"]').waitFor()
   await editor.sees(editor.first, /^Invalid regular expression/)
   await page.keyboard.press('Escape')
   await editor.sees(editor.rows.nth(1), /^Try again$/)
