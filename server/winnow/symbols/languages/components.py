@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from winnow.symbols.language import Language
-from winnow.symbols.scopes.typescript import COMPONENT_RULES
+from winnow.symbols.scopes.typescript.rules import COMPONENT_RULES
 
 _component = functools.partial(Language, definitions="", rules=COMPONENT_RULES)
 

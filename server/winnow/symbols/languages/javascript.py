@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 from winnow.symbols.language import Language
-from winnow.symbols.scopes import typescript as scoping
+from winnow.symbols.scopes.typescript import tokens
+from winnow.symbols.scopes.typescript.collection import collect
+from winnow.symbols.scopes.typescript.preparation import prepare
+from winnow.symbols.scopes.typescript.rules import JAVASCRIPT_RULES
 
 _FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
@@ -142,11 +145,11 @@ JAVASCRIPT = Language(
   object: (this) property: [(property_identifier) (private_property_identifier)] @name)
 ) @definition.field
 """,
-    tokens=scoping.JAVASCRIPT_TOKENS,
-    prepare=scoping.prepare,
-    collect=scoping.collect,
-    rules=scoping.JAVASCRIPT_RULES,
-    skipped=scoping.SKIPPED,
+    tokens=tokens.JAVASCRIPT,
+    prepare=prepare,
+    collect=collect,
+    rules=JAVASCRIPT_RULES,
+    skipped=tokens.SKIPPED,
     exported=exported,
     kind=kind,
     once=("field", "variable"),

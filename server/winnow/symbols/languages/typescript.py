@@ -13,7 +13,10 @@ from winnow.symbols.languages.javascript import (
     kind,
     values,
 )
-from winnow.symbols.scopes import typescript as scoping
+from winnow.symbols.scopes.typescript import tokens
+from winnow.symbols.scopes.typescript.collection import collect
+from winnow.symbols.scopes.typescript.preparation import prepare
+from winnow.symbols.scopes.typescript.rules import TYPESCRIPT_RULES
 
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
 _FUNCTION = "[(arrow_function) (function_expression)]"
@@ -83,15 +86,13 @@ _language = functools.partial(
     Language,
     definitions=DEFINITIONS,
     nested=NESTED,
-    prepare=scoping.prepare,
-    collect=scoping.collect,
-    rules=scoping.TYPESCRIPT_RULES,
-    skipped=scoping.SKIPPED,
+    prepare=prepare,
+    collect=collect,
+    rules=TYPESCRIPT_RULES,
+    skipped=tokens.SKIPPED,
     exported=exported,
     kind=kind,
     header=HEADER,
 )
-TYPESCRIPT = _language(
-    name="typescript", files=(".ts", ".mts", ".cts"), tokens=scoping.TYPESCRIPT_TOKENS
-)
-TSX = _language(name="tsx", files=(".tsx",), tokens=scoping.TSX_TOKENS)
+TYPESCRIPT = _language(name="typescript", files=(".ts", ".mts", ".cts"), tokens=tokens.TYPESCRIPT)
+TSX = _language(name="tsx", files=(".tsx",), tokens=tokens.TSX)

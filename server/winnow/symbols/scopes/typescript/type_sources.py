@@ -1,0 +1,367 @@
+"""Collect the type sources of a file's names: declarations, values and expected types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from winnow.symbols import expressions
+from winnow.symbols.file_symbols import PARAMETER, SHORTHAND, merge_scopes
+from winnow.symbols.resolve.rules import SIGNATURE
+from winnow.symbols.scopes.typescript.expected_types import FUNCTIONS, NO_CONTEXT, Context, passed
+from winnow.symbols.scopes.typescript.rules import WRAPPERS
+from winnow.symbols.scopes.typescript.written_types import cast_type, type_text
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from winnow.symbols.extract.extraction import Extraction
+
+_PRIMITIVES = frozenset(
+    ("string", "number", "boolean", "any", "unknown", "void", "never", "object", "null",
+     "undefined", "bigint", "symbol")
+)  # fmt: skip
+
+
+class TypeCollector:
+    """Collects the type sources of a file's names."""
+
+    def __init__(self, extraction: Extraction) -> None:
+        self._extraction = extraction
+        self.text = extraction.text
+        self._number = merge_scopes(extraction.scopes)
+
+    def scope(self, node: tree_sitter.Node) -> int:
+        return self._number[self._extraction.scope_at(node.start_byte)]
+
+    def learn(self, scope: int, name: str, source: str) -> None:
+        """Add a type source. A declared type replaces an assigned value; otherwise the first one
+        wins."""
+        if expressions.is_empty(source):
+            return
+        types = self._extraction.types.setdefault(scope, {})
+        earlier = types.get(name)
+        if earlier is None or (
+            expressions.is_declared(source) and not expressions.is_declared(earlier)
+        ):
+            types[name] = source
+
+    def bind(self, name: tree_sitter.Node, source: str) -> None:
+        """Add a type source for the name at a node, in its scope."""
+        self.learn(self.scope(name), self.text(name), source)
+
+    def constraint(self, node: tree_sitter.Node) -> None:
+        """Add the constraint of a type parameter as its type."""
+        name = node.child_by_field_name("name")
+        constraint = type_text(self._extraction, node.child_by_field_name("constraint"))
+        if name is not None:
+            self.bind(name, expressions.declared(constraint))
+
+    def this(self, node: tree_sitter.Node) -> None:
+        """Add the declared type of `this`."""
+        declared = type_text(self._extraction, node.child_by_field_name("type"))
+        scope = self._extraction.scope_at(node.start_byte)
+        self.learn(scope, "this", expressions.declared(declared))
+
+    def default(self, node: tree_sitter.Node) -> None:
+        """Add the value of `export default x` or `export = x`."""
+        value = node.child_by_field_name("value")
+        if value is not None and value.type != "identifier":
+            self.learn(0, "default", expressions.assigned(self.value(value)))
+
+    def value(self, node: tree_sitter.Node | None) -> str:
+        """Return the expression of a value; of alternatives, the first that has an expression."""
+        if node is None:
+            return ""
+        kind = node.type
+        if kind in ("as_expression", "satisfies_expression", "type_assertion"):
+            declared = cast_type(self._extraction, node)
+            if declared:
+                return expressions.cast(declared)
+            return self.value(node.named_children[0]) if kind != "type_assertion" else ""
+        if kind in ("parenthesized_expression", "await_expression", "non_null_expression"):
+            return self.value(node.named_children[0]) if node.named_children else ""
+        if kind in ("ternary_expression", "binary_expression"):
+            fields = ("consequence", "alternative") if kind[0] == "t" else ("left", "right")
+            if kind[0] == "b":
+                operator = node.child_by_field_name("operator")
+                if operator is None or operator.type not in ("||", "??", "&&"):
+                    return ""
+            parts = (self.value(node.child_by_field_name(field)) for field in fields)
+            return next((part for part in parts if part), "")
+        if kind == "assignment_expression":
+            return self.value(node.child_by_field_name("right"))
+        if kind == "new_expression" and node.child_by_field_name("arguments") is None:
+            constructor = self.value(node.child_by_field_name("constructor"))
+            return expressions.call(constructor) if constructor else ""
+        if kind == "array":
+            items = (self.value(child) for child in node.named_children)
+            lists = (item for item in items if item and not expressions.is_list(item))
+            return next(map(expressions.list_of, lists), "")
+        return self._extraction.chains.describe(node.start_byte, node.end_byte)
+
+    def context(self, context: Context) -> str:
+        """Return the expression of a context."""
+        start, end, rest = context
+        if not end:
+            return rest
+        described = self._extraction.chains.describe(start, end)
+        return described + rest if described else ""
+
+    def bases(self, node: tree_sitter.Node) -> None:
+        body = node.child_by_field_name("body")
+        if body is None:
+            return
+        found: list[str] = []
+        for part in node.named_children:
+            if part.type == "class_heritage":
+                for clause in part.named_children:
+                    if clause.type == "extends_clause":
+                        described = self.value(clause.child_by_field_name("value"))
+                        found += [described] if described else []
+                    elif clause.type == "implements_clause":
+                        for child in clause.named_children:
+                            found += self.named_types(child)
+                    else:
+                        described = self.value(clause)
+                        found += [described] if described else []
+            elif part.type == "extends_type_clause":
+                for child in part.named_children:
+                    found += self.named_types(child)
+        if found:
+            self._extraction.bases.setdefault(self.scope(body), []).extend(found)
+
+    def named_types(self, node: tree_sitter.Node) -> list[str]:
+        """Return the types whose members a type has."""
+        kind = node.type
+        if kind in ("type_identifier", "nested_type_identifier"):
+            return [self.text(node)]
+        if kind == "generic_type":
+            name = node.child_by_field_name("name")
+            text = self.text(name) if name is not None else ""
+            arguments = node.child_by_field_name("type_arguments")
+            if text in WRAPPERS and arguments is not None and arguments.named_children:
+                return self.named_types(arguments.named_children[0])
+            return [text] if text else []
+        if kind == "object_type":
+            return [type_text(self._extraction, node)]
+        if kind in ("union_type", "intersection_type", "parenthesized_type", "readonly_type"):
+            return [name for child in node.named_children for name in self.named_types(child)]
+        return []
+
+    def alias(self, node: tree_sitter.Node) -> None:
+        """Add `type A = …`: its bases, or else its text for later lookup."""
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or value is None:
+            return
+        names = self.named_types(value)
+        scope = self._number[self._extraction.scope_at(value.start_byte - 1)]
+        if names:
+            self._extraction.bases.setdefault(scope, []).extend(names)
+        else:
+            text = type_text(self._extraction, value)
+            if text:
+                self._extraction.aliases[self.text(name)] = text
+
+    def import_alias(self, node: tree_sitter.Node) -> None:
+        """Add the value of `import A = B.C`."""
+        if node.type == "import_alias" and len(node.named_children) > 1:
+            name, value = node.named_children[0], node.named_children[-1]
+            text = self.text(name)
+            self.learn(self.scope(name), text, expressions.assigned(self.text(value)))
+
+    def function(self, node: tree_sitter.Node) -> None:
+        """Add the types of parameters and of the result."""
+        extraction = self._extraction
+        name = node.child_by_field_name("name")
+        parameters = node.child_by_field_name("parameters")
+        declared = type_text(extraction, node.child_by_field_name("return_type"))
+        if name is not None and name.type != "computed_property_name":
+            source = expressions.declared(declared)
+            body = node.child_by_field_name("body")
+            text = extraction.text(name)
+            if any(child.type in ("get", "set") for child in node.children[:4]):
+                if declared:
+                    self.learn(self.scope(name), text, source)
+            elif declared or body is None:
+                self.returns(self.scope(name), text, source)
+        self.parameters(node, parameters)
+
+    def signature(self, node: tree_sitter.Node) -> None:
+        """Add the call or `new` signature of an interface."""
+        declared = type_text(self._extraction, node.child_by_field_name("return_type"))
+        scope = self._extraction.scope_at(node.start_byte)
+        if node.type == "call_signature":
+            around = self._extraction.class_around(scope)
+            if declared and around is not None:
+                self.returns(self._number[around], SIGNATURE, expressions.declared(declared))
+        self.parameters(node, node.child_by_field_name("parameters"))
+
+    def parameters(self, node: tree_sitter.Node, parameters: tree_sitter.Node | None) -> None:
+        extraction = self._extraction
+        if parameters is None:
+            single = node.child_by_field_name("parameter")
+            if single is not None:
+                self.parameter(single, single, passed(extraction, node, 0, 0), 0)
+            return
+        index = 0
+        for parameter in parameters.named_children:
+            if parameter.type == "comment":
+                continue
+            pattern = parameter.child_by_field_name("pattern")
+            if pattern is not None and pattern.type == "this":
+                continue
+            typed = parameter.child_by_field_name("type")
+            if typed is not None:
+                declared = type_text(extraction, typed)
+                if declared and pattern is not None:
+                    self.declared_parameter(pattern, declared, index)
+            else:
+                value = parameter.child_by_field_name("value")
+                default = self.value(value) if value is not None else ""
+                if default:
+                    self.learn_parameter(pattern or parameter, expressions.assigned(default), index)
+                else:
+                    context = passed(extraction, node, index, 0)
+                    self.parameter(pattern or parameter, parameter, context, index)
+            index += 1
+
+    def returns(self, scope: int, name: str, source: str) -> None:
+        if not expressions.is_empty(source):
+            self._extraction.returns.setdefault(scope, {}).setdefault(name, source)
+
+    def declared_parameter(self, pattern: tree_sitter.Node, declared: str, index: int) -> None:
+        if pattern.type == "rest_pattern" and pattern.named_children:
+            pattern = pattern.named_children[0]
+        self.learn_parameter(pattern, expressions.declared(declared), index)
+        flag = self._extraction.flags.get(pattern.start_byte, 0)
+        if flag & SHORTHAND and flag & PARAMETER:
+            around = self._extraction.class_around(self._extraction.scope_at(pattern.start_byte))
+            if around is not None:
+                text = self.text(pattern)
+                self.learn(self._number[around], text, expressions.declared(declared))
+
+    def learn_parameter(self, pattern: tree_sitter.Node, source: str, index: int) -> None:
+        scope, key = self.scope(pattern), expressions.parameter_key(index)
+        if pattern.type == "identifier":
+            name = self.text(pattern)
+            self.learn(scope, name, source)
+            if source[1:] not in _PRIMITIVES:
+                self.learn(scope, key, expressions.assigned(name))
+        elif expressions.is_declared(source):
+            self.learn(scope, key, source)
+
+    def parameter(
+        self, pattern: tree_sitter.Node, node: tree_sitter.Node, context: Context, index: int
+    ) -> None:
+        """Add the expected type of a parameter without a type."""
+        described = self.context(context)
+        if described and pattern.type == "identifier":
+            around = self._extraction.scopes[self.scope(pattern)].parent
+            self.bind(pattern, expressions.assigned(described, around))
+
+    def variable(self, node: tree_sitter.Node) -> None:
+        """Add the type of `const x: T = y`, and of fields."""
+        name = node.child_by_field_name("name") or node.child_by_field_name("property")
+        value = node.child_by_field_name("value")
+        if name is None or name.type in ("object_pattern", "computed_property_name"):
+            return
+        scope, text = self.scope(name), self.text(name)
+        declared = type_text(self._extraction, node.child_by_field_name("type"))
+        if declared:
+            self.learn(scope, text, expressions.declared(declared))
+            return
+        if value is None:
+            return
+        if name.type == "array_pattern":
+            described = self.value(value)
+            for child in name.named_children if described else ():
+                if child.type == "identifier":
+                    item = expressions.item(described)
+                    self.learn(scope, self.text(child), expressions.assigned(item))
+            return
+        if value.type in FUNCTIONS:
+            returned = type_text(self._extraction, value.child_by_field_name("return_type"))
+            if returned:
+                self.returns(scope, text, expressions.declared(returned))
+                return
+            body = value.child_by_field_name("body")
+            if body is not None and body.type != "statement_block":
+                described = self.value(body)
+                inner = self.scope(body)
+                self.returns(
+                    scope, text, expressions.assigned(described, inner) if described else ""
+                )
+            return
+        described = self.value(value)
+        if described:
+            self.learn(scope, text, expressions.assigned(described))
+
+    def static(self, node: tree_sitter.Node) -> None:
+        """Make `this` in static members the class."""
+        extraction = self._extraction
+        around = extraction.class_around(extraction.scope_at(node.start_byte))
+        body = node.child_by_field_name("body") or node.child_by_field_name("value")
+        name = extraction.scopes[around].name if around is not None else ""
+        if body is not None and name:
+            scope = extraction.function_around(extraction.scope_at(body.start_byte))
+            if scope is not None and scope > (around or 0):
+                self.learn(scope, "this", expressions.assigned(name))
+
+    def loop(self, node: tree_sitter.Node) -> None:
+        """Make x an item of y in `for (const x of y)`."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if left is None or operator is None or operator.type != "of" or left.type != "identifier":
+            return
+        described = self.value(right)
+        if described:
+            self.bind(left, expressions.assigned(expressions.item(described)))
+
+    def assignment(self, node: tree_sitter.Node) -> None:
+        """Add the value of `this.x = y` in a class."""
+        left = node.child_by_field_name("left")
+        name = left.child_by_field_name("property") if left is not None else None
+        described = self.value(node.child_by_field_name("right"))
+        scope = self._extraction.scope_at(node.start_byte)
+        around = self._extraction.class_around(scope)
+        if name is not None and described and around is not None:
+            self.learn(
+                self._number[around], self.text(name), expressions.assigned(described, scope)
+            )
+
+    def returned(self, node: tree_sitter.Node) -> None:
+        """Add the first return value of a function without a declared type."""
+        scope = self._extraction.scope_at(node.start_byte)
+        around = self._extraction.function_around(scope)
+        if around is None:
+            return
+        function = self._extraction.scopes[around]
+        parent = self._number[function.parent]
+        if not function.name or function.name in self._extraction.returns.get(parent, {}):
+            return
+        described = self.value(node.named_children[0])
+        if not described:
+            return
+        if function.name in self._extraction.types.get(parent, {}):
+            return
+        self.returns(parent, function.name, expressions.assigned(described, scope))
+
+    def pattern(self, node: tree_sitter.Node) -> None:
+        """Add the types of a and c in `const {a, b: c} = x`."""
+        described = self.context(self._extraction.contexts.get(node.start_byte, NO_CONTEXT))
+        if node.type != "object_pattern" or not described:
+            return
+        for child in node.named_children:
+            name = child
+            if child.type == "object_assignment_pattern":
+                name = child.named_children[0]
+            key = name
+            if child.type == "pair_pattern":
+                found, value = child.child_by_field_name("key"), child.child_by_field_name("value")
+                if found is None or value is None or value.type != "identifier":
+                    continue
+                key, name = found, value
+            if name.type in ("identifier", "shorthand_property_identifier_pattern"):
+                scope = self._extraction.scope_at(name.start_byte)
+                text = expressions.assigned(expressions.member(described, self.text(key)))
+                self.learn(scope, self.text(name), text)
