@@ -154,7 +154,9 @@ class Navigation:
         if module is None:
             return None
         target = Module(module)
-        return SymbolAtPosition(path, start, text, [target], places(self.resolver.types, [target]))
+        return SymbolAtPosition(
+            path, start, text, [target], places(self.resolver.classes, [target])
+        )
 
     def named_at(self, path: str, at: int, name: str) -> SymbolAtPosition | None:
         """Return the symbol whose name starts at an offset of a file."""
@@ -170,7 +172,7 @@ class Navigation:
                     apart = bool(flags & APART)
                     definers = self.resolver.definers(file, name, apart)
                     targets = [Name(each.path, each.scope, name, apart) for each in definers]
-                found = places(self.resolver.types, targets)
+                found = places(self.resolver.classes, targets)
                 external = not found and any(isinstance(target, External) for target in targets)
                 if external:
                     found = self._import_of(file, name)
@@ -208,7 +210,7 @@ class Navigation:
             targets = self.resolver.linker.with_namesakes(found.targets)
             if len(targets) == len(found.targets):
                 return found
-            there = places(self.resolver.types, targets)
+            there = places(self.resolver.classes, targets)
             return msgspec.structs.replace(found, targets=targets, places=there)
         place = NamePlace(file.path, definition.at, definition.name, definition)
         return SymbolAtPosition(file.path, definition.at, definition.name, [], [place])
@@ -367,7 +369,7 @@ class Navigation:
         """Return the definitions of the classes below a class, in the order of files. In languages
         whose names are not resolved, these are the classes that name it in their first line."""
         owner = self._class_of(file, definition)
-        found = self._classes(self.resolver.types.below(owner) - {owner}) if owner else []
+        found = self._classes(self.resolver.classes.below(owner) - {owner}) if owner else []
         for use in self.references(self.of_definition(file, definition)):
             used_in = self.resolver.session.file(use.path)
             if used_in is not None and used_in.rules.plain and use.kind != "definition":
@@ -403,7 +405,7 @@ class Navigation:
         """Return the definitions of the classes that have the methods of an interface, in a
         language where that is enough, in the order of files."""
         owner = self._class_of(file, definition)
-        return self._classes(self.resolver.types.satisfied_by(owner)) if owner else []
+        return self._classes(self.resolver.classes.satisfied_by(owner)) if owner else []
 
     def _class_around(self, use: SymbolUse) -> Definition | None:
         """Return the innermost class whose name is before a use."""
@@ -417,7 +419,7 @@ class Navigation:
     def _class_of(self, file: File, definition: Definition) -> Class | None:
         read = self.resolver.session.file(file.path)
         scope = read.classes.get(definition.qualified_name) if read else None
-        return self.resolver.types.class_at(read, scope) if read and scope is not None else None
+        return self.resolver.classes.class_at(read, scope) if read and scope is not None else None
 
     def _classes(self, found: set[Class]) -> list[NamePlace]:
         return [
@@ -452,7 +454,7 @@ class Navigation:
                 if kind_of(source, use.at + size, use.flags) != "call":
                     continue
                 meaning = self.resolver.meaning(file, name, use.at, use.flags, use.receiver)
-                found = places(self.resolver.types, meaning.targets)
+                found = places(self.resolver.classes, meaning.targets)
                 for called in called_places(found, file.language, source.data, use.at + size):
                     if called.definition is not None:
                         yield use.at, called

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from winnow.symbols.file_symbols import BINDS, DEFINES, LABEL, MACRO, MEMBER, ROLE, TAG, Definition
+from winnow.symbols.resolve.classes import Classes
 from winnow.symbols.resolve.names import Module, Name, Target
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
-from winnow.symbols.resolve.types import Types
 from winnow.symbols.view import SymbolView
 
 # `Name.space`, by the role of an occurrence.
@@ -27,7 +27,7 @@ class NamePlace(Struct, frozen=True, gc=False):
     definition: Definition | None = None
 
 
-def places(types: Types, targets: Iterable[Target]) -> list[NamePlace]:
+def places(classes: Classes, targets: Iterable[Target]) -> list[NamePlace]:
     """Return the places that define targets: those with a body first, then in text order."""
     found: dict[tuple[str, int], NamePlace] = {}
     for target in targets:
@@ -36,21 +36,21 @@ def places(types: Types, targets: Iterable[Target]) -> list[NamePlace]:
             if not path.endswith("/"):  # a package has no file
                 found.setdefault((path, 0), NamePlace(path, 0, ""))
         elif isinstance(target, Name):
-            for place in _places_of(types, target):
+            for place in _places_of(classes, target):
                 found.setdefault((place.path, place.at), place)
     return sorted(
         found.values(), key=lambda place: bool(place.definition and place.definition.declared)
     )
 
 
-def _places_of(types: Types, target: Name) -> list[NamePlace]:
-    session = types.session
+def _places_of(classes: Classes, target: Name) -> list[NamePlace]:
+    session = classes.session
     file = session.file(target.path)
     if file is None:
         return []
     if file.rules.linkage:
         return _linked(session, file, target)
-    members = _members(types, file, target)
+    members = _members(classes, file, target)
     if members:
         return members
     container = file.qualified(target.scope)
@@ -120,15 +120,15 @@ def _is_bound_in(file: ResolverFile, at: int, scope: int) -> bool:
     return place == scope
 
 
-def _members(types: Types, file: ResolverFile, target: Name) -> list[NamePlace]:
+def _members(classes: Classes, file: ResolverFile, target: Name) -> list[NamePlace]:
     """Return the definitions of a member, wherever its class is continued."""
     if file.scopes[target.scope].kind not in MEMBERS or file.rules.plain:
         return []
-    definers = types.standing(target.name, file.language, target.apart)
+    definers = classes.standing(target.name, file.language, target.apart)
     found = []
-    for path, scope in dict.fromkeys(definers.get(types.class_at(file, target.scope), ())):
-        member_file = types.session.file(path)
-        for definition in types.session.view.definitions_in(path) if member_file else ():
+    for path, scope in dict.fromkeys(definers.get(classes.class_at(file, target.scope), ())):
+        member_file = classes.session.file(path)
+        for definition in classes.session.view.definitions_in(path) if member_file else ():
             if (
                 definition.name == target.name
                 and (definition.kind in file.rules.apart) == target.apart

@@ -53,6 +53,8 @@ from winnow.symbols.resolve.accessors import (
     accessors,
     property_of,
 )
+from winnow.symbols.resolve.classes import OF_OBJECTS
+from winnow.symbols.resolve.expression_types import ExpressionTypes
 from winnow.symbols.resolve.linkage import Linker
 from winnow.symbols.resolve.names import (
     TIERS,
@@ -70,7 +72,7 @@ from winnow.symbols.resolve.places import places
 from winnow.symbols.resolve.plain import NameCandidates
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session, cached_method
-from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Type, Types, Untyped
+from winnow.symbols.resolve.types import Class, Function, Instance, Type, Untyped
 from winnow.symbols.scopes import projects
 from winnow.symbols.view import IMPORT_OF, SymbolView
 
@@ -189,7 +191,8 @@ class Resolver:
     def __init__(self, view: SymbolView) -> None:
         self.view = view
         self.session = Session(view, plain.RULES)
-        self.types = Types(self.session)
+        self.types = ExpressionTypes(self.session)
+        self.classes = self.types.classes
         self.linker = Linker(self.session)
         # Uses that may mean the symbol, or another one with the same name.
         self.undecided = 0
@@ -256,7 +259,7 @@ class Resolver:
             owner = self.types.of(file, scope, file.receiver(receiver))
             return owner if isinstance(owner, Class) else None
         around = file.class_around(scope)
-        return self.types.class_at(file, around) if around is not None else None
+        return self.classes.class_at(file, around) if around is not None else None
 
     def _shorthand(
         self, file: ResolverFile, scope: int, name: str, flags: int, receiver: int
@@ -368,8 +371,8 @@ class Resolver:
     @cached_method
     def _extends(self, language: str, name: str) -> bool:
         """Return True if an interface defines the member, so that any class can have it."""
-        definers = self.types.definers(name, language)
-        return any(self.types.kind(definer) in ("trait", "interface") for definer in definers)
+        definers = self.classes.definers(name, language)
+        return any(self.classes.kind(definer) in ("trait", "interface") for definer in definers)
 
     def _member(
         self, owner: Class, name: str, *, above: bool, static: bool = False, apart: bool = False
@@ -378,9 +381,9 @@ class Resolver:
         if file is not None and file.rules.marked:
             if static and self._is_in_namespace(file, owner, name):
                 return Meaning([Name(owner.path, owner.scope, name)])
-            found = self.types.members(owner, name, above=above, static=static)
+            found = self.classes.members(owner, name, above=above, static=static)
             return Meaning(list(found)) if found or above else Meaning(of=owner)
-        definer = self.types.definer(owner, name, above=above, apart=apart)
+        definer = self.classes.definer(owner, name, above=above, apart=apart)
         if definer is not None:
             return Meaning([Name(definer.path, definer.scope, name, apart)])
         return Meaning() if above else Meaning(of=owner)
@@ -402,7 +405,7 @@ class Resolver:
         if isinstance(kind, Function):
             return Meaning(self._parameter(kind.path, kind.scope, kind.name, name))
         if isinstance(kind, Class):
-            definer = self.types.definer(kind, "__init__")
+            definer = self.classes.definer(kind, "__init__")
             if definer is not None:
                 return Meaning(self._parameter(definer.path, definer.scope, "__init__", name))
             return self._member(kind, name, above=False)
@@ -579,7 +582,7 @@ class Resolver:
         """Yield what may read the attribute that a method of Laravel computes: `a.full_name` for
         `fullName(): Attribute`."""
         attribute = _CAPITAL.sub(r"_\g<0>", name).lower()
-        named = places(self.types, targets) if attribute != name else []
+        named = places(self.classes, targets) if attribute != name else []
         if not any(it.definition and _ACCESSOR.search(it.definition.signature) for it in named):
             return
         for file, numbers in self.session.uses(attribute):
@@ -630,13 +633,13 @@ class Resolver:
         """Return the classes whose members of this name belong to the family of the owners'
         members: those that they override, and that override them."""
         tops: set[Class] = set()
-        definers = self.types.definers(name) if owners else {}
+        definers = self.classes.definers(name) if owners else {}
         for owner in owners:
             file = self.session.file(owner.path)
             if file is not None and file.rules.marked:
                 tops.update(
                     definer
-                    for definer in self.types.mro(owner)
+                    for definer in self.classes.mro(owner)
                     if definers.get(definer, 0) & OF_OBJECTS
                 )
         if not tops:
@@ -644,7 +647,7 @@ class Resolver:
         return [
             definer
             for definer, kind in definers.items()
-            if kind & OF_OBJECTS and not tops.isdisjoint(self.types.mro(definer))
+            if kind & OF_OBJECTS and not tops.isdisjoint(self.classes.mro(definer))
         ]
 
     def _linked(self, target: Target) -> bool:
@@ -659,7 +662,7 @@ class Resolver:
         language."""
         if file.rules.linkage:
             return [owner for owner in self.linker.definers(name) if owner.path]
-        return self.types.definers(name, file.language, apart)
+        return self.classes.definers(name, file.language, apart)
 
     def _plain_references(
         self,
@@ -756,7 +759,7 @@ class Resolver:
         if file.rules.merging:
             named = file.scopes[target.scope].name
             return Class(target.path, target.scope, file.qualified(target.scope) if named else "")
-        return self.types.class_at(file, target.scope)
+        return self.classes.class_at(file, target.scope)
 
     def _file(self, target: Target) -> ResolverFile | None:
         return None if isinstance(target, External) else self.session.file(target.path)
@@ -770,19 +773,19 @@ class Resolver:
                 continue
             if not file.rules.family or file.rules.marked:
                 continue
-            definers = self.types.definers(name, file.language, target.apart)
-            above = [definer for definer in self.types.mro(owner) if definer in definers]
+            definers = self.classes.definers(name, file.language, target.apart)
+            above = [definer for definer in self.classes.mro(owner) if definer in definers]
             if file.rules.extending:
                 # A member without a base belongs to its class only.
                 above = [
                     definer
                     for definer in above
-                    if self.types.kind(definer) in ("trait", "interface")
+                    if self.classes.kind(definer) in ("trait", "interface")
                 ]
             for top in above:
                 found.update(
                     Name(definer.path, definer.scope, name, target.apart)
-                    for definer in self.types.below(top)
+                    for definer in self.classes.below(top)
                     if definer in definers
                 )
         return frozenset(found)
@@ -796,7 +799,7 @@ class Resolver:
         scope = file.class_around(file.scope_at(at))
         if scope is None or file.scopes[scope].name:
             return False
-        above = self.types.mro(self.types.class_at(file, scope))[1:]
+        above = self.classes.mro(self.classes.class_at(file, scope))[1:]
         return any(
             isinstance(target, Name) and target.apart == bool(flags & APART) and owner in above
             for target in targets
@@ -809,7 +812,7 @@ class Resolver:
         for target in targets:
             file, owner = self._file(target), self._owner(target)
             if file is not None and owner is not None and file.rules.structural:
-                found |= self.types.satisfying(owner, name, file.language)
+                found |= self.classes.satisfying(owner, name, file.language)
         return frozenset(Name(related.path, related.scope, name) for related in found)
 
     def _possible(
@@ -826,7 +829,7 @@ class Resolver:
             if file.rules.marked:
                 return False
             # Used in a class whose subclasses define it.
-            return any(meaning.of in self.types.mro(owner)[1:] for owner in owners)
+            return any(meaning.of in self.classes.mro(owner)[1:] for owner in owners)
         if not meaning.unknown:
             return False
         rivals = self._rivals(file, name, (*owners,), (*overrides,), apart)
@@ -851,7 +854,7 @@ class Resolver:
         family = frozenset((*overrides, *owners))
         if not file.rules.marked:
             family = frozenset().union(*map(self.family, owners))
-        definers = self.types.definers(name, file.language, apart)
+        definers = self.classes.definers(name, file.language, apart)
         rival_count = sum(owner not in family for owner in definers) + (name in file.rules.common)
         if apart and not any(owner in family for owner in definers):
             rival_count = NEVER
@@ -869,4 +872,4 @@ class Resolver:
     @cached_method
     def family(self, owner: Class) -> frozenset[Class]:
         """Return a class with its superclasses and subclasses."""
-        return frozenset(self.types.mro(owner)) | self.types.below(owner)
+        return frozenset(self.classes.mro(owner)) | self.classes.below(owner)
