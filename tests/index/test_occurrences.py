@@ -319,7 +319,7 @@ def answer(store: Store, path: str, at: int) -> tuple[Navigation, object]:
         )
         places = sorted((place.path, place.at) for place in symbol.places)
         called = sorted((one.place.path, one.place.at) for one in navigation.callees(symbol))
-        return navigation, (places, uses, called, navigation.resolver.undecided)
+        return navigation, (places, uses, called, navigation.undecided)
 
 
 def test_answers_are_those_of_a_full_index(stores: tuple[Store, Store]) -> None:

@@ -199,7 +199,7 @@ class _Request:
         def all_found(navigation: Navigation) -> list[tuple[SymbolUse, Plain]]:
             nonlocal undecided, unread
             uses = found(navigation, False)
-            undecided = navigation.resolver.undecided
+            undecided = navigation.undecided
             asked = self._asked(navigation)
             unread = navigation.unread(asked.name, asked.path) if asked is not None else {}
             return uses

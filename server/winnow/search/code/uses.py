@@ -252,7 +252,7 @@ def _using(
 
 
 def _warnings(navigation: Navigation) -> list[str]:
-    undecided = navigation.resolver.undecided
+    undecided = navigation.undecided
     if not undecided:
         return []
     more = counted(undecided, "more use of the name has", "more uses of the name have")

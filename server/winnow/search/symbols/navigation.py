@@ -41,7 +41,8 @@ from winnow.symbols.language import languages
 from winnow.symbols.resolve.names import External, Module, Name, ResolvedReference, Target, Tier
 from winnow.symbols.resolve.overloads import called_places
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around, places
-from winnow.symbols.resolve.references import Resolver
+from winnow.symbols.resolve.references import References
+from winnow.symbols.resolve.resolver import Resolver
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile, cached_method
 from winnow.symbols.resolve.types import Class
@@ -116,6 +117,7 @@ class Navigation:
         self.view = view
         self.sources = sources
         self.resolver = Resolver(view)
+        self._references = References(self.resolver)
         self.changed: dict[str, None] = {}
         # The files of which more than declarations was read.
         self.searched_files: dict[str, None] = {}
@@ -124,6 +126,11 @@ class Navigation:
     def searched_names(self) -> Iterable[str]:
         """The names whose uses were searched in all files."""
         return self.resolver.session.searched
+
+    @property
+    def undecided(self) -> int:
+        """The number of places that may use the symbol, or another one of the same name."""
+        return self._references.undecided
 
     # --- symbols -----------------------------------------------------------------
 
@@ -319,7 +326,7 @@ class Navigation:
         file = self.view.file(symbol.path)
         language = file.language if file else ""
         is_class = any(it.definition and it.definition.kind in CLASSES for it in symbol.places[:1])
-        for use in self.resolver.references(symbol.name, symbol.targets, path, language):
+        for use in self._references.of(symbol.name, symbol.targets, path, language):
             source = self.sources.read(use.path)
             name = use.name or symbol.name
             if source is None or not _holds(source, use, name):

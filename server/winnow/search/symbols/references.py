@@ -159,7 +159,7 @@ async def _references(
             )
         )
         references = [shown.reference(use) for use in uses]
-        undecided = navigation.resolver.undecided
+        undecided = navigation.undecided
         unread = navigation.unread(symbols[0].name, symbols[0].path)
         kindless = navigation.kindless(symbols) if filters.kinds and not filters.callees else []
         namesakes = navigation.namesakes(symbols)
