@@ -30,7 +30,7 @@ from winnow.symbols.file_symbols import (
 )
 from winnow.symbols.resolve import plain
 from winnow.symbols.resolve.expression_types import ExpressionTypes
-from winnow.symbols.resolve.linkage import Linker
+from winnow.symbols.resolve.linkage.linker import Linker
 from winnow.symbols.resolve.names import (
     External,
     Module,
@@ -379,7 +379,7 @@ class Resolver:
         """Return all classes that define a member of this name, by the rules of a file's
         language."""
         if file.rules.linkage:
-            return [owner for owner in self.linker.definers(name) if owner.path]
+            return [owner for owner in self.linker.names.definers(name) if owner.path]
         return self.classes.definers(name, file.language, apart)
 
     def is_resolved(self, file: ResolverFile, name: str, place: Numbers) -> bool:
