@@ -6,16 +6,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from winnow.symbols.file_symbols import (
-    APART,
-    MEMBER,
-    ROLE,
-)
+from winnow.symbols.file_symbols import APART, MEMBER, ROLE
 from winnow.symbols.resolve.classes import OF_OBJECTS
-from winnow.symbols.resolve.names import (
-    Name,
-    Target,
-)
+from winnow.symbols.resolve.names import Name, Target
 from winnow.symbols.resolve.resolver import Meaning, Resolver
 from winnow.symbols.resolve.session import ResolverFile, cached_method
 from winnow.symbols.resolve.types import Class

@@ -35,13 +35,7 @@ from winnow.symbols.resolve.accessors import (
     property_of,
 )
 from winnow.symbols.resolve.families import Families
-from winnow.symbols.resolve.names import (
-    TIERS,
-    Name,
-    ResolvedReference,
-    Target,
-    Tier,
-)
+from winnow.symbols.resolve.names import TIERS, Name, ResolvedReference, Target, Tier
 from winnow.symbols.resolve.places import places
 from winnow.symbols.resolve.resolver import CONSTRUCTOR, Meaning, Resolver
 from winnow.symbols.resolve.rules import world

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from winnow.symbols.file_symbols import (
-    Numbers,
-)
-from winnow.symbols.resolve.names import (
-    Name,
-    Target,
-    exported,
-)
+from winnow.symbols.file_symbols import Numbers
+from winnow.symbols.resolve.names import Name, Target, exported
 from winnow.symbols.resolve.session import ResolverFile, Session
 from winnow.symbols.scopes import projects
 from winnow.symbols.view import IMPORT_OF

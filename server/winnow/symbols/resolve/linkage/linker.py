@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from winnow.symbols.expressions import (
-    Expression,
-    FieldsStep,
-    NameStep,
-)
+from winnow.symbols.expressions import Expression, FieldsStep, NameStep
 from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     BINDS,

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from winnow.symbols.expressions import (
-    AssignedValue,
-    Expression,
-    NameStep,
-    macro_key,
-)
+from winnow.symbols.expressions import AssignedValue, Expression, NameStep, macro_key
 from winnow.symbols.resolve.linkage.bindings import UNNAMED, Bound
 from winnow.symbols.resolve.names import Name
 from winnow.symbols.resolve.rules import shared_folders
