@@ -98,10 +98,9 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "documents/rga/settings.py": ({"writes"}, "symlinks in the user's own cache folder"),
     "ranking/semantic/decision_trees.py": ({"opens"}, "package data"),
     "workspace.py": ({"opens"}, "opens an index, not a file"),
-    "index/store/store.py": (
-        {"opens", "writes"},
-        "its own source files; a private temporary folder",
-    ),
+    "index/store/generations.py": ({"opens"}, "its own source files"),
+    "index/store/merging.py": ({"writes"}, "the times of its own segments"),
+    "index/store/store.py": ({"writes"}, "a private temporary folder"),
     "index/archive/pulled.py": ({"writes"}, "the user's state folder"),
     "index/archive/reading.py": ({"opens", "writes"}, "members of a zip file; a temporary folder"),
     "index/archive/writing.py": ({"opens", "writes"}, "its own temporary store, and the target"),

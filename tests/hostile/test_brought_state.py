@@ -80,7 +80,7 @@ def make_forged(tmp_path: Path, state: Path) -> None:
     assert done.returncode == 0, done.stderr
     [file] = (twin / ".winnow").glob("index-*.db")
     store = Store(file, User(state / "winnow", None))
-    with store._transaction() as connection:
+    with store.transaction() as connection:
         connection.execute("UPDATE file SET key=? WHERE path=?", (key, HOSTILE.encode()))
     store.close()
     learned = HistoryStore.open(twin, User(state / "winnow", None))

@@ -22,6 +22,7 @@ from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.occurrences import SearchedNames, unread_files, words_for
 from winnow.index.snapshot import Snapshot
+from winnow.index.store.copying import copy_texts
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.index.store.file_table import FileTable
 from winnow.index.store.store import Store
@@ -256,7 +257,7 @@ def test_files_without_occurrences_are_copied_to_another_store(tmp_path: Path) -
         with first.read() as reader:
             states, keys = reader.files(), reader.keys_of(["a.py", "b.py"])
         texts = {path: (states[path], keys[path]) for path in keys}
-        [copied] = second.copy_from(first, texts)
+        [copied] = copy_texts(second, first, texts)
         assert sorted(copied) == ["a.py", "b.py"]
         assert second.adopt({"c.py": (states["b.py"], keys["b.py"])}) == ["c.py"]
         with first.read() as one, second.read() as other:

@@ -16,6 +16,7 @@ from indexed import fill
 from winnow.index.builder import other_indexes, reuse
 from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
 from winnow.index.store import rows
+from winnow.index.store.copying import copy_texts
 from winnow.index.store.file_record import FULL, NO_DEFINITIONS, TOO_LARGE, TOO_MUCH_MEMORY
 from winnow.index.store.size_limits import SizeLimits
 from winnow.index.store.store import Store
@@ -92,8 +93,8 @@ async def test_many_texts_are_copied_in_several_transactions(
 ) -> None:
     _, second = await two_clones(make_workspace, tmp_path)
     monkeypatch.setattr(reuse, "import_texts", import_nothing)
-    monkeypatch.setattr("winnow.index.store.store.COPIED_AT_ONCE", 4)
-    monkeypatch.setattr("winnow.index.store.store.MOST_DOCUMENTS", 10)
+    monkeypatch.setattr("winnow.index.store.copying.COPIED_AT_ONCE", 4)
+    monkeypatch.setattr("winnow.index.store.copying.MOST_DOCUMENTS", 10)
     read_files.clear()
     workspace = make_workspace(second)
     await workspace.index.build()
@@ -307,11 +308,11 @@ async def test_texts_that_no_file_has_anymore_are_removed_from_segments(
     for path in list(MANY)[8:]:
         (project / path).unlink()
     await workspace.index.build()
-    with store._transaction() as connection:
+    with store.transaction() as connection:
         rows.forget_parked(connection, 0)
     with store.read() as reader:
         assert sum(reader.sizes().values()) == len(FILES) - 1 + len(MANY)
-    store.compact()
+    store.merger.compact()
     with store.read() as reader:
         assert sum(reader.sizes().values()) == len(FILES) - 1 + 8
     store.check()
@@ -325,10 +326,10 @@ def test_a_text_without_its_definitions_is_not_reused(tmp_path: Path) -> None:
     with unfinished.read() as reader:
         states, keys = reader.files(), reader.keys_of(["a.py"])
     texts = {"a.py": (states["a.py"], keys["a.py"])}
-    assert list(new.copy_from(unfinished, texts)) == []
+    assert list(copy_texts(new, unfinished, texts)) == []
     assert unfinished.adopt({"b.py": texts["a.py"]}) == []
     fill(unfinished, folder)
-    assert list(new.copy_from(unfinished, texts)) == [["a.py"]]
+    assert list(copy_texts(new, unfinished, texts)) == [["a.py"]]
     assert unfinished.adopt({"b.py": texts["a.py"]}) == ["b.py"]
     unfinished.close()
     new.close()

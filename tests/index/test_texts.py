@@ -274,7 +274,7 @@ async def test_files_that_fit_again_are_no_longer_reported(
     await workspace.index.build()
     folder = folder_of(workspace)
     store = await folder.store()
-    with store._transaction() as connection:
+    with store.transaction() as connection:
         number = value_of(connection, "SELECT min(id) FROM file")
         rows.empty(connection, number, rows.next_stamp(connection))
     store.note(FULL_AT, f"{50 * MEGABYTE} {store.size()}")
@@ -340,7 +340,7 @@ def test_only_documents_of_files_count_when_segments_are_merged(tmp_path: Path) 
     with store.read() as reader:
         assert sum(reader.sizes().values()) == 7
         assert sum(reader.live_sizes().values()) == 4  # the file, and three earlier versions
-    store.compact()
+    store.merger.compact()
     with store.read() as reader:
         assert list(reader.sizes().values()) == list(reader.live_sizes().values()) == [4]
 

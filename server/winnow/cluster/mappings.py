@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from winnow.index.store.store import version
+from winnow.index.store.generations import version
 
 # Fields of terms, by unit; the ranker needs how many units have a term, and their lengths.
 PASSAGE_FIELDS = ("body", "definition")

@@ -170,7 +170,7 @@ async def test_values_that_winnow_never_writes_are_damage(
     await built(make_workspace, project)
     workspace = make_workspace(project)
     store = await folder_of(workspace).store()
-    with store._transaction() as connection:
+    with store.transaction() as connection:
         connection.execute("UPDATE block SET data=x'c1c1c1'")
     assert await found(workspace, "function_9") == ["src/m9.py"]
     assert folder_of(workspace).disk.damage

@@ -20,6 +20,7 @@ import pytest
 
 from conftest import requires_posix
 from winnow.index.postings.building import MOST_DOCUMENTS
+from winnow.index.store import generations, merging
 from winnow.index.store import store as module
 from winnow.index.store.blocks import BLOCK
 from winnow.index.store.file_record import FileRecord, FileState
@@ -122,7 +123,7 @@ def test_definitions_are_found_in_every_block_of_a_file(tmp_path: Path) -> None:
 def test_a_block_that_lacks_a_definition_is_damage(tmp_path: Path, block: bytes) -> None:
     with contextlib.closing(Store.open(tmp_path)) as store:
         store.write({"a.py": file_facts("one")})
-        with store._transaction() as connection:
+        with store.transaction() as connection:
             connection.execute("UPDATE block SET data=?", (block,))
         with store.read() as reader, pytest.raises(StoreDamaged):
             list(reader.definitions("one"))
@@ -195,7 +196,7 @@ def test_each_version_has_its_own_store(tmp_path: Path, monkeypatch: pytest.Monk
     new.close()
     old.close()
     # When no process has used the old store for days, the next new one deletes it.
-    past = time.time() - module.OLD_SECONDS - 1
+    past = time.time() - generations.OLD_SECONDS - 1
     os.utime(old.file, (past, past))
     monkeypatch.setattr(module, "version", lambda _: "newest")
     Store.open(tmp_path).close()
@@ -272,7 +273,7 @@ def test_invalid_text_is_damage(tmp_path: Path) -> None:
     """SQLite's own checks find nothing wrong with it."""
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("a")})
-    with store._transaction() as connection:
+    with store.transaction() as connection:
         connection.execute("UPDATE file SET problem=CAST(x'ff' AS TEXT)")
     store.check()
     with store.read() as reader, pytest.raises(StoreDamaged):
@@ -304,7 +305,7 @@ def test_an_untrusted_symlink_is_not_followed(tmp_path: Path) -> None:
     store.close()
     (root / ".winnow").unlink()
     create(root)
-    (root / ".winnow" / f"index-{module.version()}.db").symlink_to(outside / "new.db")
+    (root / ".winnow" / f"index-{generations.version()}.db").symlink_to(outside / "new.db")
     store = Store.open(root)
     assert store.is_temporary
     store.close()
@@ -473,7 +474,7 @@ def test_segments_are_merged_and_each_text_is_rarely_copied() -> None:
             break
         sizes[2 * number] = chance.choice([chance.randint(1, 40), chance.randint(600, 1600)])
         total += sizes[2 * number]
-        if some := module._segments_to_merge(sizes):
+        if some := merging.segments_to_merge(sizes):
             assert len(some) > 1
             sizes[2 * number + 1] = sum(sizes.pop(one) for one in some)
             assert sizes[2 * number + 1] <= MOST_DOCUMENTS
@@ -488,8 +489,8 @@ def test_segments_are_merged_and_each_text_is_rarely_copied() -> None:
         ([], []),
         ([20], []),
         ([20, 10], [10, 20]),
-        ([1, module.LARGE], [1, module.LARGE]),
-        ([1, module.LARGE + 1], []),
+        ([1, merging.LARGE], [1, merging.LARGE]),
+        ([1, merging.LARGE + 1], []),
         ([500, 1_000, 3_001], [500, 1_000]),
         ([500, 1_000, 3_000], [500, 1_000, 3_000]),
         ([1_000, 2_500, 2_600], [2_500, 2_600]),
@@ -501,7 +502,7 @@ def test_segments_are_merged_and_each_text_is_rarely_copied() -> None:
 def test_segments_of_similar_sizes_are_merged_after_a_build(
     sizes: list[int], chosen: list[int]
 ) -> None:
-    some = module._similar_segments(dict(enumerate(sizes)))
+    some = merging.similar_segments(dict(enumerate(sizes)))
     assert [sizes[number] for number in some] == chosen
 
 
@@ -510,7 +511,7 @@ def test_merging_similar_segments_ends_with_few() -> None:
     sizes = {number: chance.randint(1, 2000) for number in range(135)}
     total, moved = sum(sizes.values()), 0
     for number in itertools.count(len(sizes)):
-        if not (some := module._similar_segments(sizes)):
+        if not (some := merging.similar_segments(sizes)):
             break
         sizes[number] = sum(sizes.pop(one) for one in some)
         moved += sizes[number]
@@ -520,8 +521,8 @@ def test_merging_similar_segments_ends_with_few() -> None:
 
 
 def test_large_segments_do_not_prevent_other_merges() -> None:
-    large = dict.fromkeys(range(20), module.LEVELS[-1])
-    assert module._segments_to_merge(large) == []
-    assert module._segments_to_merge({**large, **dict.fromkeys(range(20, 28), 700)}) == [
+    large = dict.fromkeys(range(20), merging.LEVELS[-1])
+    assert merging.segments_to_merge(large) == []
+    assert merging.segments_to_merge({**large, **dict.fromkeys(range(20, 28), 700)}) == [
         *range(20, 28)
     ]

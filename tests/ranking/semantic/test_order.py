@@ -108,7 +108,7 @@ class History:
                     del self.files[path]
                     self.write({}, [path])
             else:
-                self.store.compact()
+                self.store.merger.compact()
             if chance.random() < 0.1:
                 # The numbers of the table depend on when it is read.
                 self.results([])

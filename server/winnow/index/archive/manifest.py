@@ -39,10 +39,10 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The contents of an archive.
 
     ``kind`` stands for the version of Winnow and the settings that decide what an index stores (see
-    :func:`winnow.index.store.store.version`). ``commit`` is git's, if known. ``sample`` has keys of
-    texts of the whole code base, by which similar folders are recognized, in hexadecimal; a delta
-    has only the ``texts`` that the archive with the digest ``base`` lacks. ``signature`` is the
-    HMAC-SHA256 of everything else.
+    :func:`winnow.index.store.generations.version`). ``commit`` is git's, if known. ``sample`` has
+    keys of texts of the whole code base, by which similar folders are recognized, in hexadecimal; a
+    delta has only the ``texts`` that the archive with the digest ``base`` lacks. ``signature`` is
+    the HMAC-SHA256 of everything else.
     """
 
     format: int

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from winnow.index.archive.manifest import ArchiveRejected, Manifest
 from winnow.index.archive.reading import read_manifest, unpack
 from winnow.index.builder.other_indexes import write_sample
-from winnow.index.store.store import Store, version
+from winnow.index.store.generations import version
+from winnow.index.store.store import Store
 from winnow.storage import database, state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.state_folder import User

@@ -16,6 +16,7 @@ import winnow
 from winnow.index.archive import manifest as manifests
 from winnow.index.archive.manifest import FORMAT, Manifest, Member, signed
 from winnow.index.builder.other_indexes import sampled_keys
+from winnow.index.store.copying import copy_texts
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
@@ -89,7 +90,7 @@ def _copy_texts(store: Store, copy: Store, keys: Mapping[str, bytes], *, all_tex
     """Copy the texts of files, whose keys are given by path, into an empty store."""
     files = {path: (_NO_STATE, key) for path, key in keys.items()}
     if not all_texts or not copy.import_all(store):
-        for _ in copy.copy_from(store, files):
+        for _ in copy_texts(copy, store, files):
             pass
         return
     paths = list(files)

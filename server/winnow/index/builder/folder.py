@@ -308,8 +308,8 @@ class FolderIndex:
             await self.build(scope, self.work.pending.max_files)
             return
         store = await self.disk.current()
-        if store.is_untidy:
-            await self.disk.run(Store.tidy)
+        if store.merger.is_untidy:
+            await self.disk.run(lambda store: store.merger.tidy())
         with self.writer.start_pass() as current:
             changes = await self.changes(scope)
             if self.work.policy is BuildPolicy.ON_REQUEST or self.disk.damage:

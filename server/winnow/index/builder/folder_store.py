@@ -17,8 +17,9 @@ from winnow.errors import IndexUnavailable
 from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.state import Event, Lifecycle
 from winnow.index.builder.write_retry import WriteRetry
+from winnow.index.store.generations import delete_files
 from winnow.index.store.reader import Reader
-from winnow.index.store.store import Store, delete, delete_files
+from winnow.index.store.store import Store, delete
 from winnow.processes.waiting import run_to_end
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged

@@ -23,10 +23,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from winnow.index.store import copying
 from winnow.index.store.file_record import KEY_BYTES, FileState
 from winnow.index.store.reader import Reader
+from winnow.index.store.rows import StillMatches
 from winnow.index.store.size_limits import SizeLimits
-from winnow.index.store.store import StillMatches, Store
+from winnow.index.store.store import Store
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.state_folder import User
@@ -122,13 +124,13 @@ def copy_texts(
 ) -> Generator[list[str], None, None]:
     """Copy the data of files whose text the index of another folder has; ``files`` are states and
     keys by path. Yields the paths after each transaction. For the last parameters see
-    :meth:`Store.copy_from`.
+    :func:`winnow.index.store.copying.copy_texts`.
 
     An index that is damaged or not this user's is ignored.
     """
     with _ignoring_errors(root), contextlib.ExitStack() as stack:
         if (other := _opened(root, variant, user, stack)) is not None:
-            yield from store.copy_from(other, files, is_still, limits)
+            yield from copying.copy_texts(store, other, files, is_still, limits)
 
 
 def import_texts(

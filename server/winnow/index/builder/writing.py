@@ -185,7 +185,7 @@ class ChangeWriter:
         progress.set_left(len(left))
         indexed = await self._index(left, overtaken, urgent, progress)
         if indexed > FEW_CHANGES and not urgent:
-            await self._disk.run(Store.compact)
+            await self._disk.run(lambda store: store.merger.compact())
         if changes:
             await self.count_left_out()
         progress.end(self._files.total)

@@ -11,7 +11,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -28,11 +28,7 @@ from winnow.index.store.file_record import (
 from winnow.index.store.reader import unpacked_names
 from winnow.index.store.size_limits import SizeLimits
 from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
-from winnow.symbols.extract.packed import (
-    decode_scope_table,
-    split_declarations,
-    without_signature,
-)
+from winnow.symbols.extract.packed import decode_scope_table, split_declarations, without_signature
 
 # Changes with the tables below; the code that fills them has its own version, see `store.version`.
 SCHEMA_VERSION = 7
@@ -97,6 +93,35 @@ REWRITTEN = 1_000
 _BYTES = re.compile(r"([0-9,]+) bytes$")
 # Deletions are recorded for this number of transactions; an older reader reads all files.
 GONE_STAMPS = 10_000
+# Returns True if a file still has a state, or is deleted: see Store.write.
+StillMatches = Callable[[str, FileState | None], bool]
+
+
+def write(
+    connection: Connection,
+    batch: Mapping[str, FileRecord],
+    gone: Iterable[str],
+    places: Mapping[bytes, tuple[int, int]],
+    is_still: StillMatches,
+) -> None:
+    """Write the rows of files, see :meth:`Store.write`; ``places`` are the segment and document of
+    each text by key."""
+    stamp = next_stamp(connection)
+    batch = {
+        path: record
+        for path, record in batch.items()
+        if not is_newer(connection, path, record.state) or is_still(path, record.state)
+    }
+    # A request may have read a file that a build has only the text of.
+    for path in [path for path in batch if batch[path].state.problem == NO_DEFINITIONS]:
+        if has_definitions(connection, path, batch[path].key):
+            del batch[path]
+    for path in batch:
+        park(connection, path, stamp, gone=False)
+    for path in (path for path in gone if is_still(path, None)):
+        park(connection, path, stamp, gone=True)
+    insert(connection, batch, places, stamp)
+    forget_parked(connection)
 
 
 def next_stamp(connection: Connection) -> int:
