@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from winnow.symbols.file_symbols import DEFINES, MEMBER, ROLE, STATIC, LexicalScope
+from winnow.symbols.scopes.nodes import field
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -28,14 +29,14 @@ def add_assigned_classes(extraction: Extraction) -> None:
         flags[at] |= MEMBER | (STATIC if static else 0)
         parts.append(LexicalScope(at, node.end_byte, 0, "part", owner))
     for node in captured.get("assignment.object", ()):
-        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        left, value = field(node, "left"), field(node, "right")
         if left is None or value is None or not extraction.text(left).endswith(".prototype"):
             continue
         owner = extraction.text(left).removesuffix(".prototype")
         made.add(owner)
         parts.append(LexicalScope(value.start_byte, value.end_byte, 0, "part", owner))
         for child in value.named_children:
-            name = child.child_by_field_name("key") or child.child_by_field_name("name")
+            name = field(child, "key") or field(child, "name")
             if name is not None and name.type == "property_identifier":
                 flags[name.start_byte] = flags[name.start_byte] & ~ROLE | MEMBER | DEFINES
     functions = _makers(extraction, made)
@@ -51,9 +52,7 @@ def _assigned_member(
     extraction: Extraction, node: tree_sitter.Node
 ) -> tuple[str, int, bool] | None:
     """Return A, the offset of b, and whether b is static, for `A.prototype.b = …` and `A.b = …`."""
-    left = node.child_by_field_name("left")
-    owner = left.child_by_field_name("object") if left is not None else None
-    name = left.child_by_field_name("property") if left is not None else None
+    owner, name = field(node, "left", "object"), field(node, "left", "property")
     if owner is None or name is None:
         return None
     text = extraction.text(owner)
@@ -80,11 +79,10 @@ def _makers(extraction: Extraction, made: set[str]) -> dict[LexicalScope, list[L
     for node in extraction.captured.get("function", ()):
         if node.type not in ("function_declaration", "function_expression"):
             continue
-        named = node.child_by_field_name("name")
-        around = node.parent
-        first = node.child_by_field_name("parameters") if named is not None else node
+        named, around = field(node, "name"), node.parent
+        first = field(node, "parameters") if named is not None else node
         if around is not None and around.type == "variable_declarator":
-            named = around.child_by_field_name("name")
+            named = field(around, "name")
         scope = starts.get(first.start_byte) if first is not None else None
         if named is None or scope is None:
             continue

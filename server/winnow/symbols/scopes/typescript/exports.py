@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from winnow.symbols.file_symbols import BINDS, IMPORTED, MENTIONED, ROLE, STRING, Import
-from winnow.symbols.scopes.typescript.imports import add_import, string_text
+from winnow.symbols.scopes.nodes import field
+from winnow.symbols.scopes.typescript.imports import add_import, add_specifiers, string_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,52 +47,52 @@ def _publish(extraction: Extraction, names: set[str]) -> None:
 
 def _export(extraction: Extraction, node: tree_sitter.Node) -> Iterator[str]:
     """Add the exports of a statement. Yield the names that other files can import."""
-    scope = extraction.scope_at(node.start_byte)
-    source = node.child_by_field_name("source")
+    scope, words = extraction.scope_at(node.start_byte), {child.type for child in node.children}
+    children = {child.type: child for child in node.named_children}
+    source = field(node, "source")
     module = string_text(extraction, source)
-    clause = next((child for child in node.named_children if child.type == "export_clause"), None)
-    if clause is not None:
-        for specifier in clause.named_children:
-            name = specifier.child_by_field_name("name")
-            alias = specifier.child_by_field_name("alias")
-            if name is None:
-                continue
-            text = string_text(extraction, name)
-            if source is not None:
-                add_import(extraction, scope, module, text, name, alias, exported=True)
-                continue
-            yield text
-            extraction.flags[name.start_byte] = MENTIONED
-            if alias is not None:
-                extraction.flags[alias.start_byte] = IMPORTED
-                local = string_text(extraction, alias)
-                extraction.imports.append(Import(local, "", text, scope, name.start_byte))
-        return
-    if source is not None:
-        spaced = [child for child in node.named_children if child.type == "namespace_export"]
-        for child in spaced:
-            add_import(extraction, scope, module, "", child.named_children[0], None, exported=True)
-        if not spaced:
+    if (clause := children.get("export_clause")) is not None:
+        if source is not None:
+            add_specifiers(extraction, scope, module, clause, exported=True)
+        else:
+            yield from _export_names(extraction, scope, clause)
+    elif source is not None:
+        if (star := children.get("namespace_export")) is not None:
+            add_import(extraction, scope, module, "", star.named_children[0], None, exported=True)
+        else:
             extraction.stars.append(module)
-        return
-    words = {child.type for child in node.children}
-    if "default" in words:
+    elif "default" in words:
         _export_default(extraction, scope, node)
-    elif "=" in words:
-        name = next((child for child in node.named_children if child.type == "identifier"), None)
-        if name is not None:
-            text = extraction.text(name)
-            extraction.imports.append(Import("export=", "", text, scope, name.start_byte))
+    elif "=" in words and (name := children.get("identifier")) is not None:
+        _add_own(extraction, "export=", name, scope)
+
+
+def _export_names(extraction: Extraction, scope: int, clause: tree_sitter.Node) -> Iterator[str]:
+    """Add the exports of `{a, b as c}`. Yield the names in this file."""
+    for specifier in clause.named_children:
+        name, alias = field(specifier, "name"), field(specifier, "alias")
+        if name is None:
+            continue
+        yield string_text(extraction, name)
+        extraction.flags[name.start_byte] = MENTIONED
+        if alias is not None:
+            extraction.flags[alias.start_byte] = IMPORTED
+            _add_own(extraction, string_text(extraction, alias), name, scope)
+
+
+def _add_own(extraction: Extraction, alias: str, node: tree_sitter.Node, scope: int) -> None:
+    """Add the export of a name of this file under another name."""
+    text = string_text(extraction, node)
+    extraction.imports.append(Import(alias, "", text, scope, node.start_byte))
 
 
 def _export_default(extraction: Extraction, scope: int, node: tree_sitter.Node) -> None:
-    value = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+    value = field(node, "declaration") or field(node, "value")
     if value is None:
         return
-    name = value if value.type == "identifier" else value.child_by_field_name("name")
+    name = value if value.type == "identifier" else field(value, "name")
     if name is not None and name.type in ("identifier", "type_identifier"):
-        text = extraction.text(name)
-        extraction.imports.append(Import("default", "", text, scope, name.start_byte))
+        _add_own(extraction, "default", name, scope)
         if value.type == "identifier":
             extraction.flags[name.start_byte] = MENTIONED
     else:
@@ -100,10 +101,8 @@ def _export_default(extraction: Extraction, scope: int, node: tree_sitter.Node) 
 
 def add_common_export(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Bind `a` of `exports.a = b` for other files."""
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    name = left.child_by_field_name("property") if left is not None else None
-    if name is not None:
-        _export_value(extraction, name, right)
+    if (name := field(node, "left", "property")) is not None:
+        _export_value(extraction, name, field(node, "right"))
 
 
 def _export_value(
@@ -113,7 +112,7 @@ def _export_value(
     if value is not None and value.type == "identifier":
         extraction.flags[at] = IMPORTED
         if extraction.text(value) != text:
-            extraction.imports.append(Import(text, "", extraction.text(value), 0, value.start_byte))
+            _add_own(extraction, text, value, 0)
     else:
         bound = BINDS if extraction.scope_at(at) == 0 else 0
         extraction.flags[at] = extraction.flags[at] & ~ROLE | STRING | bound
@@ -121,25 +120,20 @@ def _export_value(
 
 def add_common_exports(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the exports of `module.exports = a` and `module.exports = {a, b: c}`."""
-    value = node.child_by_field_name("right")
+    value = field(node, "right")
     if value is None:
         return
     if value.type == "identifier":
-        text = extraction.text(value)
-        extraction.imports.append(Import("export=", "", text, 0, value.start_byte))
+        _add_own(extraction, "export=", value, 0)
     elif value.type == "object":
-        shorthands = (
-            child_node
-            for child_node in value.named_children
-            if child_node.type.startswith("shorthand")
-        )
-        _publish(extraction, {extraction.text(child_node) for child_node in shorthands})
-        for child in value.named_children:
-            if child.type == "pair":
-                key = child.child_by_field_name("key")
-                if key is not None and key.type == "property_identifier":
-                    _export_value(extraction, key, child.child_by_field_name("value"))
+        children = value.named_children
+        shorthands = (child for child in children if child.type.startswith("shorthand"))
+        _publish(extraction, {extraction.text(child) for child in shorthands})
+        for child in children:
+            name = field(child, "key") or field(child, "name")
+            if name is None:
+                continue
+            if child.type == "pair" and name.type == "property_identifier":
+                _export_value(extraction, name, field(child, "value"))
             elif child.type == "method_definition":
-                name = child.child_by_field_name("name")
-                if name is not None:
-                    extraction.flags[name.start_byte] = STRING | BINDS
+                extraction.flags[name.start_byte] = STRING | BINDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from winnow.symbols.file_symbols import IMPORTED, Import
+from winnow.symbols.scopes.nodes import field
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -17,32 +18,41 @@ def string_text(extraction: Extraction, node: tree_sitter.Node | None) -> str:
 
 
 def add_imports(extraction: Extraction, node: tree_sitter.Node) -> None:
-    module = string_text(extraction, node.child_by_field_name("source"))
+    module = string_text(extraction, field(node, "source"))
     scope = extraction.scope_at(node.start_byte)
     for clause in node.named_children:
         if clause.type == "import_require_clause":
-            module = string_text(extraction, clause.child_by_field_name("source"))
+            module = string_text(extraction, field(clause, "source"))
             add_import(extraction, scope, module, "", clause.named_children[0], None)
-        if clause.type != "import_clause":
-            continue
-        for child in clause.named_children:
+        for child in clause.named_children if clause.type == "import_clause" else ():
             if child.type == "identifier":
                 _add_default(extraction, scope, module, child)
             elif child.type == "namespace_import":
                 add_import(extraction, scope, module, "", child.named_children[0], None)
             elif child.type == "named_imports":
-                for specifier in child.named_children:
-                    name = specifier.child_by_field_name("name")
-                    alias = specifier.child_by_field_name("alias")
-                    if name is not None:
-                        text = string_text(extraction, name)
-                        add_import(extraction, scope, module, text, name, alias)
+                add_specifiers(extraction, scope, module, child)
+
+
+def add_specifiers(
+    extraction: Extraction,
+    scope: int,
+    module: str,
+    names: tree_sitter.Node,
+    *,
+    exported: bool = False,
+) -> None:
+    """Add the imports of `{a, b as c}`."""
+    for specifier in names.named_children:
+        name, alias = field(specifier, "name"), field(specifier, "alias")
+        if name is not None:
+            text = string_text(extraction, name)
+            add_import(extraction, scope, module, text, name, alias, exported=exported)
 
 
 def add_import_call(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the import of an `import("./a")` expression, under a name that no source can have, and
     under that of the variable in `const A = lazy(() => import("./a"))`."""
-    arguments = node.child_by_field_name("arguments")
+    arguments = field(node, "arguments")
     if arguments is not None:
         at = node.start_byte
         module = string_text(extraction, arguments.named_children[0])
@@ -60,7 +70,7 @@ def _lazy_name(node: tree_sitter.Node) -> tree_sitter.Node | None:
         if around is None or around.type != kind:
             return None
         around = around.parent
-    name = around.child_by_field_name("name") if around and around.type == kinds[-1] else None
+    name = field(around, "name") if around and around.type == kinds[-1] else None
     return name if name is not None and name.type == "identifier" else None
 
 
@@ -90,20 +100,16 @@ def add_import(
 
 def add_require(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the imports of `const a = require("b")` and `const {a} = require("b")`."""
-    value = node.child_by_field_name("value")
-    called = value.child_by_field_name("function") if value is not None else None
-    if value is None or called is None or called.type != "identifier":
+    called, name = field(node, "value", "function"), field(node, "name")
+    if called is None or called.type != "identifier" or name is None:
         return
-    arguments = value.child_by_field_name("arguments")
-    name = node.child_by_field_name("name")
-    if extraction.text(called) != "require" or arguments is None or name is None:
+    arguments = field(node, "value", "arguments")
+    if extraction.text(called) != "require" or arguments is None or not arguments.named_children:
         return
-    module = (
-        string_text(extraction, arguments.named_children[0]) if arguments.named_children else ""
-    )
-    scope = extraction.scope_at(name.start_byte)
+    module = string_text(extraction, arguments.named_children[0])
     if not module:
         return
+    scope = extraction.scope_at(name.start_byte)
     if name.type == "identifier":
         add_import(extraction, scope, module, "", name, None)
     elif name.type == "object_pattern":
@@ -111,6 +117,6 @@ def add_require(extraction: Extraction, node: tree_sitter.Node) -> None:
             if child.type == "shorthand_property_identifier_pattern":
                 add_import(extraction, scope, module, extraction.text(child), child, None)
             elif child.type == "pair_pattern":
-                key, alias = child.child_by_field_name("key"), child.child_by_field_name("value")
+                key, alias = field(child, "key"), field(child, "value")
                 if key is not None and alias is not None and alias.type == "identifier":
                     add_import(extraction, scope, module, extraction.text(key), key, alias)

@@ -12,19 +12,7 @@ from winnow.symbols.scopes import projects
 if TYPE_CHECKING:
     from winnow.symbols.view import SymbolView
 
-_EXTENSIONS = (
-    ".ts",
-    ".tsx",
-    ".d.ts",
-    ".js",
-    ".jsx",
-    ".mts",
-    ".cts",
-    ".mjs",
-    ".cjs",
-    ".d.mts",
-    ".d.cts",
-)
+_EXTENSIONS = tuple(".ts .tsx .d.ts .js .jsx .mts .cts .mjs .cjs .d.mts .d.cts".split())
 _WRITTEN_EXTENSIONS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 _KEPT_EXTENSIONS = (".vue", ".svelte", ".astro")
 # Module prefixes that mean the source folder of a package.

@@ -20,6 +20,7 @@ from winnow.symbols.file_symbols import (
     WRITTEN,
 )
 from winnow.symbols.resolve.rules import GLOBAL, SIGNATURE
+from winnow.symbols.scopes.nodes import field
 from winnow.symbols.scopes.typescript.assigned_classes import add_assigned_classes
 from winnow.symbols.scopes.typescript.expected_types import FUNCTIONS, expected
 from winnow.symbols.scopes.typescript.exports import (
@@ -53,6 +54,20 @@ def prepare(extraction: Extraction) -> None:
     _name_functions(extraction)
     _name_signatures(extraction)
     _hoist(extraction)
+    _add_modules(extraction)
+    _mark_uses(extraction)
+    for node in captured.get("casting", ()):
+        declared = cast_type(extraction, node.named_children[0])
+        if declared:
+            extraction.chains.know(node.start_byte, node.end_byte, expressions.cast(declared))
+    for node in captured.get("literal", ()):
+        _mark_members(extraction, field(node, "value"))
+    for node in captured.get("object", ()):
+        extraction.contexts[node.start_byte] = expected(extraction, node)
+
+
+def _add_modules(extraction: Extraction) -> None:
+    """Add imports and exports. A script, which has none, shares its names with all files."""
     extraction.each("import", add_imports)
     extraction.each("import.call", add_import_call)
     add_exports(extraction)
@@ -61,30 +76,25 @@ def prepare(extraction: Extraction) -> None:
     requires = len(extraction.imports) > imported
     extraction.each("assignment.exports", add_common_export)
     extraction.each("assignment.module", add_common_exports)
-    if not requires and _is_script(captured):
+    if not requires and _is_script(extraction.captured):
         extraction.package = GLOBAL
-    for node in captured.get("assignment.this", ()):
-        left = node.child_by_field_name("left")
-        named = left.child_by_field_name("property") if left is not None else None
-        if named is not None:
-            flags[named.start_byte] |= WRITTEN
+
+
+def _mark_uses(extraction: Extraction) -> None:
+    """Mark members that are assigned to `this` or static, and the constructors of `new`."""
+    captured = extraction.captured
+    marked = [
+        (field(node, "left", "property"), WRITTEN) for node in captured.get("assignment.this", ())
+    ]
     for node in captured.get("static", ()):
-        named = node.child_by_field_name("name") or node.child_by_field_name("property")
-        if named is not None:
-            flags[named.start_byte] |= STATIC
+        marked.append((field(node, "name") or field(node, "property"), STATIC))
     for node in captured.get("new", ()):
-        named = node.child_by_field_name("property") or node
-        flags[named.start_byte] |= CALLED
+        marked.append((field(node, "property") or node, CALLED))
+    for name, flag in marked:
+        if name is not None:
+            extraction.flags[name.start_byte] |= flag
     for node in captured.get("new.super", ()):
         extraction.more.append(("constructor", node.start_byte, CALLED))
-    for node in captured.get("casting", ()):
-        declared = cast_type(extraction, node.named_children[0])
-        if declared:
-            extraction.chains.know(node.start_byte, node.end_byte, expressions.cast(declared))
-    for node in captured.get("literal", ()):
-        _mark_members(extraction, node.child_by_field_name("value"))
-    for node in captured.get("object", ()):
-        extraction.contexts[node.start_byte] = expected(extraction, node)
 
 
 _TYPES_ONLY = frozenset(("interface_declaration", "type_alias_declaration", "comment"))
@@ -92,12 +102,11 @@ _TYPES_ONLY = frozenset(("interface_declaration", "type_alias_declaration", "com
 
 def _mark_namespace(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Mark the name of a namespace as a value, too, if it contains values."""
-    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    name, body = field(node, "name"), field(node, "body")
     if name is None or name.type != "identifier":
         return
     empty = body is None or all(
-        (child.child_by_field_name("declaration") or child).type in _TYPES_ONLY
-        for child in body.named_children
+        (field(child, "declaration") or child).type in _TYPES_ONLY for child in body.named_children
     )
     extraction.flags[name.start_byte] |= QUALIFIES | (IN_TYPE if empty else 0)
 
@@ -113,8 +122,7 @@ def _is_script(captured: Mapping[str, Sequence[tree_sitter.Node]]) -> bool:
 
 def _name_global(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Name the scope of `declare global`."""
-    number = extraction.scope_at(node.start_byte)
-    extraction.scopes[number] = replace(extraction.scopes[number], name=GLOBAL)
+    _name_scope(extraction, extraction.scope_at(node.start_byte), GLOBAL)
 
 
 def _qualify(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -134,37 +142,39 @@ def _unbind(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _name_functions(extraction: Extraction) -> None:
-    """Name functions after the variable, field or key whose value they are."""
+    """Name functions after the variable, field, key or member whose value they are."""
+    captured = extraction.captured
+    named = [
+        (field(node, "value"), field(node, "name") or field(node, "property"))
+        for capture in ("declarator", "field")
+        for node in captured.get(capture, ())
+    ]
+    for node in captured.get("assignment.member", ()):
+        named.append((field(node, "right"), field(node, "left", "property")))
     starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
-    for capture, field in (("declarator", "name"), ("field", "name"), ("field", "property")):
-        for node in extraction.captured.get(capture, ()):
-            value, name = node.child_by_field_name("value"), node.child_by_field_name(field)
-            if value is None or name is None or value.type not in FUNCTIONS:
-                continue
-            start = value.start_byte
-            inner = value.child_by_field_name("name")
-            number = starts.get(start) if inner is None else None
-            if number is not None and name.type != "object_pattern":
-                scope = extraction.scopes[number]
-                extraction.scopes[number] = replace(scope, name=extraction.text(name))
-    for node in extraction.captured.get("assignment.member", ()):
-        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
-        name = left.child_by_field_name("property") if left is not None else None
-        number = starts.get(value.start_byte) if value is not None else None
-        if name is not None and number is not None and not extraction.scopes[number].name:
-            scope = extraction.scopes[number]
-            extraction.scopes[number] = replace(scope, name=extraction.text(name))
+    for value, name in named:
+        if value is None or value.type not in FUNCTIONS or name is None:
+            continue
+        number = starts.get(value.start_byte)
+        if (
+            number is not None
+            and not extraction.scopes[number].name
+            and name.type != "object_pattern"
+        ):
+            _name_scope(extraction, number, extraction.text(name))
+
+
+def _name_scope(extraction: Extraction, number: int, name: str) -> None:
+    extraction.scopes[number] = replace(extraction.scopes[number], name=name)
 
 
 def _name_signatures(extraction: Extraction) -> None:
     """Name the call and `new` signatures of an interface by names that nothing else has."""
     starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
     for node in extraction.captured.get("signature", ()):
-        number = starts.get(node.start_byte)
-        if number is not None:
-            scope = extraction.scopes[number]
+        if (number := starts.get(node.start_byte)) is not None:
             name = SIGNATURE if node.type == "call_signature" else "constructor"
-            extraction.scopes[number] = replace(scope, name=name)
+            _name_scope(extraction, number, name)
 
 
 def _hoist(extraction: Extraction) -> None:
@@ -175,8 +185,7 @@ def _hoist(extraction: Extraction) -> None:
             names = [
                 extraction.text(name)
                 for child in node.named_children
-                if (name := child.child_by_field_name("name")) is not None
-                and name.type == "identifier"
+                if (name := field(child, "name")) is not None and name.type == "identifier"
             ]
             extraction.outer.setdefault(scope, []).extend(names)
 
@@ -184,7 +193,7 @@ def _hoist(extraction: Extraction) -> None:
 def _mark_members(extraction: Extraction, node: tree_sitter.Node | None) -> None:
     """Mark the keys of an object literal as members of the variable."""
     for child in node.named_children if node is not None else ():
-        name = child.child_by_field_name("key") or child.child_by_field_name("name")
+        name = field(child, "key") or field(child, "name")
         if name is not None and name.type == "property_identifier":
             at = name.start_byte
             if extraction.flags.get(at, 0) & ROLE == KEY:

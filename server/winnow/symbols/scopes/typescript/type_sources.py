@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from winnow.symbols import expressions
 from winnow.symbols.file_symbols import PARAMETER, SHORTHAND, merge_scopes
 from winnow.symbols.resolve.rules import SIGNATURE
+from winnow.symbols.scopes.nodes import field
 from winnow.symbols.scopes.typescript.expected_types import FUNCTIONS, NO_CONTEXT, Context, passed
 from winnow.symbols.scopes.typescript.rules import WRAPPERS
 from winnow.symbols.scopes.typescript.written_types import cast_type, type_text
@@ -51,20 +52,20 @@ class TypeCollector:
 
     def constraint(self, node: tree_sitter.Node) -> None:
         """Add the constraint of a type parameter as its type."""
-        name = node.child_by_field_name("name")
-        constraint = type_text(self._extraction, node.child_by_field_name("constraint"))
+        name = field(node, "name")
+        constraint = type_text(self._extraction, field(node, "constraint"))
         if name is not None:
             self.bind(name, expressions.declared(constraint))
 
     def this(self, node: tree_sitter.Node) -> None:
         """Add the declared type of `this`."""
-        declared = type_text(self._extraction, node.child_by_field_name("type"))
+        declared = type_text(self._extraction, field(node, "type"))
         scope = self._extraction.scope_at(node.start_byte)
         self.learn(scope, "this", expressions.declared(declared))
 
     def default(self, node: tree_sitter.Node) -> None:
         """Add the value of `export default x` or `export = x`."""
-        value = node.child_by_field_name("value")
+        value = field(node, "value")
         if value is not None and value.type != "identifier":
             self.learn(0, "default", expressions.assigned(self.value(value)))
 
@@ -81,17 +82,17 @@ class TypeCollector:
         if kind in ("parenthesized_expression", "await_expression", "non_null_expression"):
             return self.value(node.named_children[0]) if node.named_children else ""
         if kind in ("ternary_expression", "binary_expression"):
-            fields = ("consequence", "alternative") if kind[0] == "t" else ("left", "right")
+            sides = ("consequence", "alternative") if kind[0] == "t" else ("left", "right")
             if kind[0] == "b":
-                operator = node.child_by_field_name("operator")
+                operator = field(node, "operator")
                 if operator is None or operator.type not in ("||", "??", "&&"):
                     return ""
-            parts = (self.value(node.child_by_field_name(field)) for field in fields)
+            parts = (self.value(field(node, side)) for side in sides)
             return next((part for part in parts if part), "")
         if kind == "assignment_expression":
-            return self.value(node.child_by_field_name("right"))
-        if kind == "new_expression" and node.child_by_field_name("arguments") is None:
-            constructor = self.value(node.child_by_field_name("constructor"))
+            return self.value(field(node, "right"))
+        if kind == "new_expression" and field(node, "arguments") is None:
+            constructor = self.value(field(node, "constructor"))
             return expressions.call(constructor) if constructor else ""
         if kind == "array":
             items = (self.value(child) for child in node.named_children)
@@ -108,27 +109,30 @@ class TypeCollector:
         return described + rest if described else ""
 
     def bases(self, node: tree_sitter.Node) -> None:
-        body = node.child_by_field_name("body")
+        body = field(node, "body")
         if body is None:
             return
-        found: list[str] = []
-        for part in node.named_children:
-            if part.type == "class_heritage":
-                for clause in part.named_children:
-                    if clause.type == "extends_clause":
-                        described = self.value(clause.child_by_field_name("value"))
-                        found += [described] if described else []
-                    elif clause.type == "implements_clause":
-                        for child in clause.named_children:
-                            found += self.named_types(child)
-                    else:
-                        described = self.value(clause)
-                        found += [described] if described else []
-            elif part.type == "extends_type_clause":
-                for child in part.named_children:
-                    found += self.named_types(child)
+        found = [base for part in node.named_children for base in self.bases_in(part)]
         if found:
             self._extraction.bases.setdefault(self.scope(body), []).extend(found)
+
+    def bases_in(self, clause: tree_sitter.Node) -> list[str]:
+        """Return the bases that a part of a declaration names."""
+        if clause.type == "class_heritage":
+            of_typescript = ("extends_clause", "implements_clause")
+            return [
+                base
+                for child in clause.named_children
+                for base in (
+                    self.bases_in(child) if child.type in of_typescript else [self.value(child)]
+                )
+                if base
+            ]
+        if clause.type == "extends_clause":
+            return [self.value(field(clause, "value"))]
+        if clause.type in ("implements_clause", "extends_type_clause"):
+            return [name for child in clause.named_children for name in self.named_types(child)]
+        return []
 
     def named_types(self, node: tree_sitter.Node) -> list[str]:
         """Return the types whose members a type has."""
@@ -136,9 +140,9 @@ class TypeCollector:
         if kind in ("type_identifier", "nested_type_identifier"):
             return [self.text(node)]
         if kind == "generic_type":
-            name = node.child_by_field_name("name")
+            name = field(node, "name")
             text = self.text(name) if name is not None else ""
-            arguments = node.child_by_field_name("type_arguments")
+            arguments = field(node, "type_arguments")
             if text in WRAPPERS and arguments is not None and arguments.named_children:
                 return self.named_types(arguments.named_children[0])
             return [text] if text else []
@@ -150,7 +154,7 @@ class TypeCollector:
 
     def alias(self, node: tree_sitter.Node) -> None:
         """Add `type A = …`: its bases, or else its text for later lookup."""
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        name, value = field(node, "name"), field(node, "value")
         if name is None or value is None:
             return
         names = self.named_types(value)
@@ -172,12 +176,12 @@ class TypeCollector:
     def function(self, node: tree_sitter.Node) -> None:
         """Add the types of parameters and of the result."""
         extraction = self._extraction
-        name = node.child_by_field_name("name")
-        parameters = node.child_by_field_name("parameters")
-        declared = type_text(extraction, node.child_by_field_name("return_type"))
+        name = field(node, "name")
+        parameters = field(node, "parameters")
+        declared = type_text(extraction, field(node, "return_type"))
         if name is not None and name.type != "computed_property_name":
             source = expressions.declared(declared)
-            body = node.child_by_field_name("body")
+            body = field(node, "body")
             text = extraction.text(name)
             if any(child.type in ("get", "set") for child in node.children[:4]):
                 if declared:
@@ -188,42 +192,37 @@ class TypeCollector:
 
     def signature(self, node: tree_sitter.Node) -> None:
         """Add the call or `new` signature of an interface."""
-        declared = type_text(self._extraction, node.child_by_field_name("return_type"))
+        declared = type_text(self._extraction, field(node, "return_type"))
         scope = self._extraction.scope_at(node.start_byte)
         if node.type == "call_signature":
             around = self._extraction.class_around(scope)
             if declared and around is not None:
                 self.returns(self._number[around], SIGNATURE, expressions.declared(declared))
-        self.parameters(node, node.child_by_field_name("parameters"))
+        self.parameters(node, field(node, "parameters"))
 
     def parameters(self, node: tree_sitter.Node, parameters: tree_sitter.Node | None) -> None:
         extraction = self._extraction
         if parameters is None:
-            single = node.child_by_field_name("parameter")
+            single = field(node, "parameter")
             if single is not None:
-                self.parameter(single, single, passed(extraction, node, 0, 0), 0)
+                self.parameter(single, passed(extraction, node, 0, 0))
             return
-        index = 0
-        for parameter in parameters.named_children:
-            if parameter.type == "comment":
-                continue
-            pattern = parameter.child_by_field_name("pattern")
-            if pattern is not None and pattern.type == "this":
-                continue
-            typed = parameter.child_by_field_name("type")
+        declared = [
+            (parameter, field(parameter, "pattern"))
+            for parameter in parameters.named_children
+            if parameter.type != "comment"
+        ]
+        named = [each for each in declared if each[1] is None or each[1].type != "this"]
+        for index, (parameter, pattern) in enumerate(named):
+            typed, value = field(parameter, "type"), self.value(field(parameter, "value"))
             if typed is not None:
-                declared = type_text(extraction, typed)
-                if declared and pattern is not None:
-                    self.declared_parameter(pattern, declared, index)
+                text = type_text(extraction, typed)
+                if text and pattern is not None:
+                    self.declared_parameter(pattern, text, index)
+            elif value:
+                self.learn_parameter(pattern or parameter, expressions.assigned(value), index)
             else:
-                value = parameter.child_by_field_name("value")
-                default = self.value(value) if value is not None else ""
-                if default:
-                    self.learn_parameter(pattern or parameter, expressions.assigned(default), index)
-                else:
-                    context = passed(extraction, node, index, 0)
-                    self.parameter(pattern or parameter, parameter, context, index)
-            index += 1
+                self.parameter(pattern or parameter, passed(extraction, node, index, 0))
 
     def returns(self, scope: int, name: str, source: str) -> None:
         if not expressions.is_empty(source):
@@ -250,9 +249,7 @@ class TypeCollector:
         elif expressions.is_declared(source):
             self.learn(scope, key, source)
 
-    def parameter(
-        self, pattern: tree_sitter.Node, node: tree_sitter.Node, context: Context, index: int
-    ) -> None:
+    def parameter(self, pattern: tree_sitter.Node, context: Context) -> None:
         """Add the expected type of a parameter without a type."""
         described = self.context(context)
         if described and pattern.type == "identifier":
@@ -261,12 +258,12 @@ class TypeCollector:
 
     def variable(self, node: tree_sitter.Node) -> None:
         """Add the type of `const x: T = y`, and of fields."""
-        name = node.child_by_field_name("name") or node.child_by_field_name("property")
-        value = node.child_by_field_name("value")
+        name = field(node, "name") or field(node, "property")
+        value = field(node, "value")
         if name is None or name.type in ("object_pattern", "computed_property_name"):
             return
         scope, text = self.scope(name), self.text(name)
-        declared = type_text(self._extraction, node.child_by_field_name("type"))
+        declared = type_text(self._extraction, field(node, "type"))
         if declared:
             self.learn(scope, text, expressions.declared(declared))
             return
@@ -280,27 +277,23 @@ class TypeCollector:
                     self.learn(scope, self.text(child), expressions.assigned(item))
             return
         if value.type in FUNCTIONS:
-            returned = type_text(self._extraction, value.child_by_field_name("return_type"))
-            if returned:
-                self.returns(scope, text, expressions.declared(returned))
-                return
-            body = value.child_by_field_name("body")
-            if body is not None and body.type != "statement_block":
-                described = self.value(body)
-                inner = self.scope(body)
-                self.returns(
-                    scope, text, expressions.assigned(described, inner) if described else ""
-                )
-            return
-        described = self.value(value)
-        if described:
+            self.returns(scope, text, self.result(value))
+        elif described := self.value(value):
             self.learn(scope, text, expressions.assigned(described))
+
+    def result(self, function: tree_sitter.Node) -> str:
+        """Return the type source of the result of `(…): T => …` or `(…) => x`."""
+        if returned := type_text(self._extraction, field(function, "return_type")):
+            return expressions.declared(returned)
+        body = field(function, "body")
+        described = self.value(body) if body and body.type != "statement_block" else ""
+        return expressions.assigned(described, self.scope(body)) if body and described else ""
 
     def static(self, node: tree_sitter.Node) -> None:
         """Make `this` in static members the class."""
         extraction = self._extraction
         around = extraction.class_around(extraction.scope_at(node.start_byte))
-        body = node.child_by_field_name("body") or node.child_by_field_name("value")
+        body = field(node, "body") or field(node, "value")
         name = extraction.scopes[around].name if around is not None else ""
         if body is not None and name:
             scope = extraction.function_around(extraction.scope_at(body.start_byte))
@@ -309,8 +302,8 @@ class TypeCollector:
 
     def loop(self, node: tree_sitter.Node) -> None:
         """Make x an item of y in `for (const x of y)`."""
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        operator = node.child_by_field_name("operator")
+        left, right = field(node, "left"), field(node, "right")
+        operator = field(node, "operator")
         if left is None or operator is None or operator.type != "of" or left.type != "identifier":
             return
         described = self.value(right)
@@ -319,9 +312,8 @@ class TypeCollector:
 
     def assignment(self, node: tree_sitter.Node) -> None:
         """Add the value of `this.x = y` in a class."""
-        left = node.child_by_field_name("left")
-        name = left.child_by_field_name("property") if left is not None else None
-        described = self.value(node.child_by_field_name("right"))
+        name = field(node, "left", "property")
+        described = self.value(field(node, "right"))
         scope = self._extraction.scope_at(node.start_byte)
         around = self._extraction.class_around(scope)
         if name is not None and described and around is not None:
@@ -340,11 +332,8 @@ class TypeCollector:
         if not function.name or function.name in self._extraction.returns.get(parent, {}):
             return
         described = self.value(node.named_children[0])
-        if not described:
-            return
-        if function.name in self._extraction.types.get(parent, {}):
-            return
-        self.returns(parent, function.name, expressions.assigned(described, scope))
+        if described and function.name not in self._extraction.types.get(parent, {}):
+            self.returns(parent, function.name, expressions.assigned(described, scope))
 
     def pattern(self, node: tree_sitter.Node) -> None:
         """Add the types of a and c in `const {a, b: c} = x`."""
@@ -352,16 +341,11 @@ class TypeCollector:
         if node.type != "object_pattern" or not described:
             return
         for child in node.named_children:
-            name = child
-            if child.type == "object_assignment_pattern":
-                name = child.named_children[0]
-            key = name
+            name = child.named_children[0] if child.type == "object_assignment_pattern" else child
+            key: tree_sitter.Node | None = name
             if child.type == "pair_pattern":
-                found, value = child.child_by_field_name("key"), child.child_by_field_name("value")
-                if found is None or value is None or value.type != "identifier":
-                    continue
-                key, name = found, value
-            if name.type in ("identifier", "shorthand_property_identifier_pattern"):
+                key, name = field(child, "key"), field(child, "value") or child
+            if key and name.type in ("identifier", "shorthand_property_identifier_pattern"):
                 scope = self._extraction.scope_at(name.start_byte)
                 text = expressions.assigned(expressions.member(described, self.text(key)))
                 self.learn(scope, self.text(name), text)
