@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import tree_sitter
 
+from winnow.symbols import expressions
 from winnow.symbols.extract.chains import Chains
 from winnow.symbols.file_symbols import Definition, Import, LexicalScope, ScopeTable, scope_at
 
@@ -58,6 +59,12 @@ class Extraction:
         """Call a function with each node of a capture."""
         for node in self.captured.get(capture, ()):
             handle(self, node)
+
+    def learn(self, name: tree_sitter.Node, source: str) -> None:
+        """Add the type source of the name at a node, unless the name has one there."""
+        if not expressions.is_empty(source):
+            types = self.types.setdefault(self.scope_at(name.start_byte), {})
+            types.setdefault(self.text(name), source)
 
     def link_scopes(self) -> None:
         """Set the parent of each scope. Scopes are sorted by start."""

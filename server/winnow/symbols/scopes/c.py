@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from winnow.symbols import expressions
 from winnow.symbols.file_symbols import BINDS, MENTIONED, TAG, LexicalScope
 from winnow.symbols.resolve.rules import Rules, shared_folders
+from winnow.symbols.scopes.nodes import field
 from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
@@ -110,7 +111,6 @@ _TAGGED = frozenset((b"struct", b"union", b"enum"))
 _UNDEFINED = re.compile(rb"#\s*undef\s+(\w+)")
 # The text before the braces of an initializer.
 _OF_FIELD = re.compile(rb"((?:\.\s*\w+\s*(?:\[[^\]]*\]\s*)*)+)=\s*$")
-_OF_ITEM = re.compile(rb"\]\s*=?\s*$")
 _OF_NAME = re.compile(rb"(\w+)\s*(?:\[[^\]=;]*\]\s*)*(?:__\w+(?:\([^()]*\))?\s*)*=\s*$")
 _OF_CAST = re.compile(rb"\(\s*(?:const\s+)?((?:struct\s+|union\s+)?\w+)\s*(?:\[[^\]]*\])?\s*\)\s*$")
 _QUOTED = re.compile(r"comment|string|char")
@@ -199,9 +199,7 @@ def read(extraction: Extraction) -> None:
         text = extraction.text(node)
         extraction.stars.append(text if text[:1] == "<" else text.strip('"'))
     for node in extraction.captured.get("cast", ()):
-        cast = node.child_by_field_name("type")
-        inner = cast.child_by_field_name("type") if cast is not None else None
-        cast_type = type_text_of(extraction, inner)
+        cast_type = type_text_of(extraction, field(node, "type", "type"))
         extraction.chains.casts[node.start_byte] = cast_type
     for node in extraction.captured.get("text", ()):
         _read_macro(extraction, node.start_byte, node.end_byte)
@@ -407,9 +405,7 @@ def _initializers(extraction: Extraction) -> None:
         if value and initializer.kind == "initializer" and initializer.start == start:
             extraction.types.setdefault(scope, {})[expressions.INITIALIZED] = value
     for node in extraction.captured.get("offset", ()):
-        kind = node.child_by_field_name("type")
-        inner = kind.child_by_field_name("type") if kind is not None else None
-        cast_type = type_text_of(extraction, inner)
+        cast_type = type_text_of(extraction, field(node, "type", "type"))
         types = extraction.types.setdefault(extraction.scope_at(node.start_byte), {})
         types[expressions.INITIALIZED] = expressions.assigned(expressions.cast(cast_type))
 

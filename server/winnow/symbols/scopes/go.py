@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from winnow.symbols import expressions
 from winnow.symbols.file_symbols import IMPORTED, KEY, LABEL, ROLE, Import
 from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.scopes.nodes import field, with_fields
 from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def prepare(extraction: Extraction) -> None:
 
 
 def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
-    path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
+    path, name = field(node, "path"), field(node, "name")
     if path is None:
         return
     module = extraction.text(path).strip('"`')
@@ -115,14 +116,11 @@ def _locals(module: str) -> Iterator[str]:
 
 
 def _literal(extraction: Extraction, node: tree_sitter.Node) -> None:
-    declared, body = node.child_by_field_name("type"), node.child_by_field_name("body")
-    if declared is None or body is None:
-        return
-    name = type_name(extraction.text(declared))
-    if not name:
-        return
-    extraction.chains.ends[node.end_byte] = (node.start_byte, expressions.cast(name).encode())
-    _keys(extraction, body, name)
+    for declared, body in with_fields((node,), "type", "body"):
+        if name := type_name(extraction.text(declared)):
+            described = expressions.cast(name).encode()
+            extraction.chains.ends[node.end_byte] = (node.start_byte, described)
+            _keys(extraction, body, name)
 
 
 def _keys(extraction: Extraction, body: tree_sitter.Node, name: str) -> None:
@@ -146,17 +144,13 @@ def _keys(extraction: Extraction, body: tree_sitter.Node, name: str) -> None:
 def collect(extraction: Extraction) -> None:
     """Add types of names, fields and functions, and embedded types."""
     extraction.each("declared", _declared)
-    for node in extraction.captured.get("assigned", ()):
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is not None and right is not None:
-            _assigned(extraction, left.named_children, right.named_children)
+    for left, right in with_fields(extraction.captured.get("assigned", ()), "left", "right"):
+        _assigned(extraction, left.named_children, right.named_children)
     extraction.each("loop", _loop)
     extraction.each("function", _returns)
     extraction.each("narrowed", _narrowed)
-    for node in extraction.captured.get("alias", ()):
-        name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
-        if name is not None and declared is not None:
-            extraction.aliases[extraction.text(name)] = type_name(extraction.text(declared))
+    for name, declared in with_fields(extraction.captured.get("alias", ()), "name", "type"):
+        extraction.aliases[extraction.text(name)] = type_name(extraction.text(declared))
     for node in extraction.captured.get("embedded", ()):
         _base(extraction, node.start_byte, extraction.text(node))
 
@@ -164,9 +158,9 @@ def collect(extraction: Extraction) -> None:
 def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the types of `a, b T` in any kind of declaration."""
     names = node.children_by_field_name("name")
-    declared = node.child_by_field_name("type")
+    declared = field(node, "type")
     if declared is None:
-        value = node.child_by_field_name("value")
+        value = field(node, "value")
         if value is not None:
             _assigned(extraction, names, value.named_children)
         return
@@ -200,14 +194,10 @@ def _assigned(
         for name, value in zip(names, values, strict=True):
             _learn(extraction, name, expressions.assigned(_value(extraction, value)))
     elif len(values) == 1:
-        value_text = _value(extraction, values[0])
-        for place, name in enumerate(names):
-            if place == 0:
-                _learn(extraction, name, expressions.assigned(value_text))
-            elif value_text.endswith("()"):
-                _learn(
-                    extraction, name, expressions.assigned(expressions.result(value_text, place))
-                )
+        described = _value(extraction, values[0])
+        for place, name in enumerate(names if described.endswith("()") else names[:1]):
+            result = expressions.result(described, place) if place else described
+            _learn(extraction, name, expressions.assigned(result))
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node) -> str:
@@ -221,26 +211,22 @@ def _value(extraction: Extraction, value: tree_sitter.Node) -> str:
 
 
 def _learn(extraction: Extraction, name: tree_sitter.Node, source: str) -> None:
-    if not expressions.is_empty(source) and name.type in ("identifier", "field_identifier"):
-        scope = extraction.scope_at(name.start_byte)
-        extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), source)
+    if name.type in ("identifier", "field_identifier"):
+        extraction.learn(name, source)
 
 
 def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Make x an item of xs in `for _, x := range xs`."""
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if left is None or right is None:
-        return
-    described = _value(extraction, right)
-    names = left.named_children
-    if described and len(names) == 2:
-        _learn(extraction, names[1], expressions.assigned(expressions.item(described)))
+    for left, right in with_fields((node,), "left", "right"):
+        described, names = _value(extraction, right), left.named_children
+        if described and len(names) == 2:
+            _learn(extraction, names[1], expressions.assigned(expressions.item(described)))
 
 
 def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the types of a function's results: the first under its name, the second under
     `name$1`."""
-    name, result = node.child_by_field_name("name"), node.child_by_field_name("result")
+    name, result = field(node, "name"), field(node, "result")
     if name is None:
         return
     returns = extraction.returns.setdefault(extraction.scope_at(name.start_byte), {})
@@ -251,8 +237,7 @@ def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
     found = []
     if result.type == "parameter_list":
         for parameter in result.named_children:
-            declared = parameter.child_by_field_name("type")
-            if declared is not None:
+            if (declared := field(parameter, "type")) is not None:
                 count = max(1, len(parameter.children_by_field_name("name")))
                 found += [type_name(extraction.text(declared))] * count
     else:
@@ -263,7 +248,7 @@ def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Set the type of x in each single-type case of `switch x := y.(type)`."""
-    alias = node.child_by_field_name("alias")
+    alias = field(node, "alias")
     if alias is None or not alias.named_children:
         return
     name = extraction.text(alias.named_children[0])

@@ -20,6 +20,7 @@ from winnow.symbols.file_symbols import (
     Import,
 )
 from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.scopes.nodes import field, with_fields
 from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def prepare(extraction: Extraction) -> None:
         if node.type == "record_declaration":
             _components(extraction, node)
     for node in captured.get("annotation", ()):
-        name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
+        name, arguments = field(node, "name"), field(node, "arguments")
         for pair in arguments.named_children if arguments is not None else ():
-            key = pair.child_by_field_name("key")
+            key = field(pair, "key")
             if key is not None and name is not None:
                 extraction.flags[key.start_byte] = MEMBER | APART
                 extraction.owners[key.start_byte] = extraction.text(name).encode()
@@ -142,15 +143,14 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
     text = "".join(extraction.text(path).split())
     if any(child.type == "asterisk" for child in node.children):
         extraction.stars.append(text)
-        name = path.child_by_field_name("name")
+        name = field(path, "name")
     else:
-        name = path.child_by_field_name("name")
+        name = field(path, "name")
         module, _, last = text.rpartition(".")
         at = name.start_byte if name is not None else path.start_byte
         extraction.flags[at] = IMPORTED
         extraction.imports.append(Import(last, module, last, 0, at, False))
-        name = path.child_by_field_name("scope")
-        name = name.child_by_field_name("name") if name is not None else None
+        name = field(path, "scope", "name")
     # `import a.b.Outer.*` and `import static a.b.Outer.name` also use the class.
     if name is not None and extraction.text(name)[:1].isupper():
         extraction.flags[name.start_byte] = IMPORTED
@@ -162,12 +162,8 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Mark the components of a record as its fields."""
-    name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
-    if name is None or parameters is None:
-        return
-    for parameter in parameters.named_children:
-        component = parameter.child_by_field_name("name")
-        if component is not None:
+    for name, parameters in with_fields((node,), "name", "parameters"):
+        for (component,) in with_fields(parameters.named_children, "name"):
             at = component.start_byte
             extraction.flags[at] = extraction.flags[at] & ~(BINDS | PARAMETER) | MEMBER
             extraction.owners[at] = extraction.text(name).encode()
@@ -178,46 +174,40 @@ def collect(extraction: Extraction) -> None:
     captured = extraction.captured
     extraction.each("class", _bases)
     for node in captured.get("anonymous", ()):
-        declared = node.child_by_field_name("type")
-        body = node.named_children[-1]
+        declared, body = field(node, "type"), node.named_children[-1]
         if declared is not None and body.type == "class_body":
             scope = extraction.scope_at(body.start_byte)
             extraction.bases[scope] = [_head(extraction.text(declared))]
     for node in captured.get("constant", ()):
-        name = node.child_by_field_name("name")
+        name = field(node, "name")
         around = extraction.class_around(extraction.scope_at(node.start_byte))
         if name is not None and around is not None:
             itself = extraction.scopes[around].name
             types = extraction.types.setdefault(around, {})
             types[extraction.text(name)] = expressions.declared(itself)
-            own = node.child_by_field_name("body")
-            if own is not None:
+            if (own := field(node, "body")) is not None:
                 extraction.bases[extraction.scope_at(own.start_byte)] = [itself]
     for kind in ("declared", "spread", "caught", "loop", "instance"):
-        for node in captured.get(kind, ()):
-            _declared(extraction, node)
+        extraction.each(kind, _declared)
     for node in captured.get("bounded", ()):
-        bound = next(
-            candidate for candidate in node.named_children if candidate.type == "type_bound"
+        name, bound = (
+            node.named_children[0],
+            next((each for each in node.named_children if each.type == "type_bound"), None),
         )
-        if bound.named_children:
+        if bound is not None and bound.named_children:
             type_text = _type(extraction, bound.named_children[0])
-            _learn(extraction, node.named_children[0], expressions.declared(type_text))
-    for node in captured.get("method", ()):
-        name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
-        if name is not None and declared is not None:
-            scope = extraction.scope_at(name.start_byte)
-            returns = extraction.returns.setdefault(scope, {})
-            returns.setdefault(
-                extraction.text(name), expressions.declared(_type(extraction, declared))
-            )
+            extraction.learn(name, expressions.declared(type_text))
+    for name, declared in with_fields(captured.get("method", ()), "name", "type"):
+        returns = extraction.returns.setdefault(extraction.scope_at(name.start_byte), {})
+        source = expressions.declared(_type(extraction, declared))
+        returns.setdefault(extraction.text(name), source)
     for node in captured.get("javadoc", ()):
         if extraction.source.startswith(b"/**", node.start_byte):
             _links(extraction, node)
 
 
 def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
-    body = node.child_by_field_name("body")
+    body = field(node, "body")
     if body is None:
         return
     found: list[str] = []
@@ -231,16 +221,12 @@ def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
     if found:
         extraction.bases[scope] = found
     if node.type == "record_declaration":
-        parameters = node.child_by_field_name("parameters")
-        for candidate in parameters.named_children if parameters is not None else ():
-            declared, name = (
-                candidate.child_by_field_name("type"),
-                candidate.child_by_field_name("name"),
-            )
-            if declared is not None and name is not None:
-                source = expressions.declared(_type(extraction, declared))
-                extraction.types.setdefault(scope, {})[extraction.text(name)] = source
-                extraction.returns.setdefault(scope, {})[extraction.text(name)] = source
+        parameters = field(node, "parameters")
+        components = parameters.named_children if parameters is not None else ()
+        for declared, name in with_fields(components, "type", "name"):
+            source = expressions.declared(_type(extraction, declared))
+            extraction.types.setdefault(scope, {})[extraction.text(name)] = source
+            extraction.returns.setdefault(scope, {})[extraction.text(name)] = source
 
 
 def _head(text: str) -> str:
@@ -256,12 +242,9 @@ def _type(extraction: Extraction, node: tree_sitter.Node) -> str:
 
 def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the types of `T a = x, b` in any kind of declaration; `var` has the type of its value."""
-    declared = node.child_by_field_name("type") or node.child_by_field_name("right")
-    if declared is None and node.named_children:
-        declared = next(
-            (declarator for declarator in node.named_children if declarator.type != "modifiers"),
-            None,
-        )
+    declared = field(node, "type") or field(node, "right")
+    if declared is None:
+        declared = next((each for each in node.named_children if each.type != "modifiers"), None)
     if declared is None:
         return
     type_text = _type(extraction, declared)
@@ -271,26 +254,18 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
         declarator for declarator in node.named_children if declarator.type == "variable_declarator"
     ]
     for declarator in declarators or [node]:
-        name, value = (
-            declarator.child_by_field_name("name"),
-            declarator.child_by_field_name("value"),
-        )
+        name, value = field(declarator, "name"), field(declarator, "value")
         if name is None:
             continue
         if type_text != "var":
-            dimensions = "[]" if declarator.child_by_field_name("dimensions") is not None else ""
-            _learn(extraction, name, expressions.declared(type_text + dimensions))
+            dimensions = "[]" if field(declarator, "dimensions") is not None else ""
+            extraction.learn(name, expressions.declared(type_text + dimensions))
         elif value is not None:
             described = extraction.chains.describe(value.start_byte, value.end_byte)
             if described:
                 if node.type == "enhanced_for_statement":
                     described = expressions.item(described)
-                _learn(extraction, name, expressions.assigned(described))
-
-
-def _learn(extraction: Extraction, name: tree_sitter.Node, source: str) -> None:
-    scope = extraction.scope_at(name.start_byte)
-    extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), source)
+                extraction.learn(name, expressions.assigned(described))
 
 
 def _links(extraction: Extraction, node: tree_sitter.Node) -> None:

@@ -18,6 +18,7 @@ from winnow.symbols.file_symbols import (
     Import,
 )
 from winnow.symbols.resolve.rules import Rules, shared_folders
+from winnow.symbols.scopes.nodes import field, with_fields
 from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def embedded(root: tree_sitter.Node, source: bytes) -> list[tuple[int, int]]:
     while todo:
         for node in todo.pop().named_children:
             if node.type in _HOLDING:
-                body = node.child_by_field_name("body")
+                body = field(node, "body")
                 if body is not None:
                     todo.append(body)
             elif node.type == "expression_statement":
@@ -174,15 +175,13 @@ def prepare(extraction: Extraction) -> None:
     extraction.each("fields", _fields)
     extraction.each("module", _module)
     for node in captured.get("use", ()):
-        if (tree := node.child_by_field_name("argument")) is not None:
+        if (tree := field(node, "argument")) is not None:
             _tree(extraction, tree, "", extraction.scope_at(node.start_byte))
     for node in captured.get("extern", ()):
-        name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
-        if name is not None:
+        if (name := field(node, "name")) is not None:
             flags[name.start_byte] = IMPORTED
-            text = extraction.text(name)
-            local = extraction.text(alias) if alias is not None else text
-            extraction.imports.append(Import(local, text, "", 0, name.start_byte))
+            local = extraction.text(field(node, "alias") or name)
+            extraction.imports.append(Import(local, extraction.text(name), "", 0, name.start_byte))
     _bind_in_macros(extraction)
 
 
@@ -214,28 +213,28 @@ def _bind_in_macros(extraction: Extraction) -> None:
 
 def _fields(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Mark the fields of `Name { a: 1, b }`, in expressions and patterns."""
-    declared = node.child_by_field_name("name") or node.child_by_field_name("type")
+    declared = field(node, "name") or field(node, "type")
     if declared is None:
         return
     owner = type_name(extraction.text(declared)).encode()
-    body = node.child_by_field_name("body") or node
+    body = field(node, "body") or node
     flags = extraction.flags
     for child in body.named_children:
-        field = child.child_by_field_name("field") or child.child_by_field_name("name")
+        name = field(child, "field") or field(child, "name")
         if child.type == "shorthand_field_initializer":
-            field = child.named_children[-1]
-            flags[field.start_byte] = SHORTHAND
-        elif field is not None and field.type == "shorthand_field_identifier":
-            flags[field.start_byte] = SHORTHAND | BINDS
-        elif field is not None and child.type in ("field_initializer", "field_pattern"):
-            flags[field.start_byte] = KEY | APART
-        if field is not None:
-            extraction.owners[field.start_byte] = owner
+            name = child.named_children[-1]
+            flags[name.start_byte] = SHORTHAND
+        elif name is not None and name.type == "shorthand_field_identifier":
+            flags[name.start_byte] = SHORTHAND | BINDS
+        elif name is not None and child.type in ("field_initializer", "field_pattern"):
+            flags[name.start_byte] = KEY | APART
+        if name is not None:
+            extraction.owners[name.start_byte] = owner
 
 
 def _module(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the import of `mod name;`, which is another file."""
-    name = node.child_by_field_name("name")
+    name = field(node, "name")
     if name is None:
         return
     scope, text = extraction.scope_at(name.start_byte), extraction.text(name)
@@ -258,11 +257,11 @@ def _around(extraction: Extraction, scope: int) -> str:
 def _tree(extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: int) -> None:
     """Add the imports of a part of a `use`; ``prefix`` is the path before it."""
     if node.type in ("use_list", "scoped_use_list"):
-        path = node.child_by_field_name("path")
+        path = field(node, "path")
         if path is not None:
             _parts(extraction, path, prefix, scope)
             prefix = _joined(prefix, extraction.text(path))
-        inner = node.child_by_field_name("list") or node
+        inner = field(node, "list") or node
         for child in inner.named_children:
             _tree(extraction, child, prefix, scope)
     elif node.type == "use_wildcard":
@@ -274,7 +273,7 @@ def _tree(extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: in
         if module and not (scope and module == "self"):
             extraction.stars.append(module)
     elif node.type == "use_as_clause":
-        path, alias = node.child_by_field_name("path"), node.child_by_field_name("alias")
+        path, alias = field(node, "path"), field(node, "alias")
         if path is not None:
             extraction.flags[alias.start_byte if alias is not None else -1] = IMPORTED
             local = extraction.text(alias) if alias is not None else "_"
@@ -287,8 +286,8 @@ def _leaf(
     extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: int, local: str
 ) -> None:
     """Add the import of one name: `b` in `use a::b`."""
-    name = node.child_by_field_name("name") or node
-    path = node.child_by_field_name("path")
+    name = field(node, "name") or node
+    path = field(node, "path")
     if path is not None:
         _parts(extraction, path, prefix, scope)
         prefix = _joined(prefix, extraction.text(path))
@@ -311,7 +310,7 @@ def _leaf(
 
 def _parts(extraction: Extraction, path: tree_sitter.Node, prefix: str, scope: int) -> None:
     """Mark the names along a path as attributes, to be resolved like any others."""
-    inner, name = path.child_by_field_name("path"), path.child_by_field_name("name")
+    inner, name = field(path, "path"), field(path, "name")
     if inner is not None:
         _parts(extraction, inner, prefix, scope)
     leaf = name if name is not None else path
@@ -347,61 +346,63 @@ def _absolute(extraction: Extraction, path: str, scope: int) -> str:
 def collect(extraction: Extraction) -> None:
     """Add bases, and types of names, fields and functions."""
     captured = extraction.captured
-    for node in captured.get("impl", ()):
-        named = node.child_by_field_name("trait")
-        if named is not None:
-            scope = extraction.scope_at(node.start_byte)
-            found = [_head(extraction.text(named)), *_dereferenced(extraction, node)]
-            extraction.bases[scope] = [each for each in found if each]
-    for node in captured.get("trait", ()):
-        bounds, body = node.child_by_field_name("bounds"), node.child_by_field_name("body")
-        if bounds is not None and body is not None:
-            found = [_head(extraction.text(one)) for one in bounds.named_children]
-            extraction.bases[extraction.scope_at(body.start_byte)] = [one for one in found if one]
+    extraction.each("impl", _implemented)
+    for bounds, body in with_fields(captured.get("trait", ()), "bounds", "body"):
+        found = [_head(extraction.text(one)) for one in bounds.named_children]
+        extraction.bases[extraction.scope_at(body.start_byte)] = [one for one in found if one]
     extraction.each("declared", _declared)
-    for node in captured.get("loop", ()):
-        pattern, value = node.child_by_field_name("pattern"), node.child_by_field_name("value")
-        if pattern is not None and value is not None:
-            _learn(extraction, pattern, expressions.assigned(_value(extraction, value, "[]")))
-    for node in captured.get("condition", ()):
-        pattern, value = node.child_by_field_name("pattern"), node.child_by_field_name("value")
-        if pattern is not None and value is not None and pattern.type == "tuple_struct_pattern":
-            # `if let Some(x) = y`: the content has the type of its wrapper here.
-            inner = pattern.named_children
-            if len(inner) == 2 and extraction.text(inner[0]) in ("Some", "Ok"):
-                _learn(extraction, inner[1], expressions.assigned(_value(extraction, value)))
-    for node in captured.get("function", ()):
-        name, declared = node.child_by_field_name("name"), node.child_by_field_name("return_type")
-        if name is not None:
-            type_text = type_name(extraction.text(declared)) if declared is not None else ""
-            scope = extraction.scope_at(name.start_byte)
-            returns = extraction.returns.setdefault(scope, {})
-            returns[extraction.text(name)] = expressions.declared(type_text)
-            if declared is not None and declared.type == "tuple_type":
-                for place, one in enumerate(declared.named_children):
-                    type_text = type_name(extraction.text(one))
-                    returns[expressions.result_key(extraction.text(name), place)] = (
-                        expressions.declared(type_text)
-                    )
-    for node in captured.get("alias", ()):
-        name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
-        if name is not None and declared is not None:
-            extraction.aliases.setdefault(
-                extraction.text(name), type_name(extraction.text(declared))
-            )
-    for node in captured.get("bounded", ()):
-        name = node.child_by_field_name("name") or node.child_by_field_name("left")
-        bounds = node.child_by_field_name("bounds")
-        if name is not None and bounds is not None and name.type == "type_identifier":
-            first = next((one for one in bounds.named_children if "type" in one.type), None)
-            if first is not None:
-                _learn(extraction, name, expressions.declared(type_name(extraction.text(first))))
-    for node in captured.get("variant", ()):
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if name is not None and (body is None or body.type != "field_declaration_list"):
-            scope = extraction.scope_at(name.start_byte)
-            table = extraction.types if body is None else extraction.returns
-            table.setdefault(scope, {})[extraction.text(name)] = expressions.declared("Self")
+    for pattern, value in with_fields(captured.get("loop", ()), "pattern", "value"):
+        _learn(extraction, pattern, expressions.assigned(_value(extraction, value, "[]")))
+    for pattern, value in with_fields(captured.get("condition", ()), "pattern", "value"):
+        # `if let Some(x) = y`: the content has the type of its wrapper here.
+        inner = pattern.named_children if pattern.type == "tuple_struct_pattern" else ()
+        if len(inner) == 2 and extraction.text(inner[0]) in ("Some", "Ok"):
+            _learn(extraction, inner[1], expressions.assigned(_value(extraction, value)))
+    extraction.each("function", _returned)
+    for name, declared in with_fields(captured.get("alias", ()), "name", "type"):
+        extraction.aliases.setdefault(extraction.text(name), type_name(extraction.text(declared)))
+    extraction.each("bounded", _bounded)
+    extraction.each("variant", _variant)
+
+
+def _implemented(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Add the trait of `impl Trait for Type` as a base."""
+    if (named := field(node, "trait")) is not None:
+        found = [_head(extraction.text(named)), *_dereferenced(extraction, node)]
+        extraction.bases[extraction.scope_at(node.start_byte)] = [each for each in found if each]
+
+
+def _bounded(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Add the first bound of a type parameter as its type."""
+    name, bounds = field(node, "name") or field(node, "left"), field(node, "bounds")
+    if name is not None and bounds is not None and name.type == "type_identifier":
+        first = next((one for one in bounds.named_children if "type" in one.type), None)
+        if first is not None:
+            _learn(extraction, name, expressions.declared(type_name(extraction.text(first))))
+
+
+def _variant(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Add the enumeration as the type of a variant, or of what calling it returns."""
+    name, body = field(node, "name"), field(node, "body")
+    if name is not None and (body is None or body.type != "field_declaration_list"):
+        table = extraction.types if body is None else extraction.returns
+        types = table.setdefault(extraction.scope_at(name.start_byte), {})
+        types[extraction.text(name)] = expressions.declared("Self")
+
+
+def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Add the type of a function's result, and those of the parts of a tuple."""
+    name, declared = field(node, "name"), field(node, "return_type")
+    if name is None:
+        return
+    called = extraction.text(name)
+    returns = extraction.returns.setdefault(extraction.scope_at(name.start_byte), {})
+    type_text = type_name(extraction.text(declared)) if declared is not None else ""
+    returns[called] = expressions.declared(type_text)
+    if declared is not None and declared.type == "tuple_type":
+        for place, one in enumerate(declared.named_children):
+            key, type_text = expressions.result_key(called, place), type_name(extraction.text(one))
+            returns[key] = expressions.declared(type_text)
 
 
 def _head(text: str) -> str:
@@ -411,40 +412,39 @@ def _head(text: str) -> str:
 
 def _dereferenced(extraction: Extraction, node: tree_sitter.Node) -> list[str]:
     """Return the type in `impl Deref for … { type Target = … }`, whose members it has, too."""
-    body, named = node.child_by_field_name("body"), node.child_by_field_name("trait")
+    body, named = field(node, "body"), field(node, "trait")
     if body is None or named is None or _head(extraction.text(named)).split(".")[-1] != "Deref":
         return []
-    types = [one.child_by_field_name("type") for one in body.named_children]
+    types = [field(one, "type") for one in body.named_children]
     return [_head(extraction.text(one)) for one in types if one is not None]
 
 
 def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
-    name = node.child_by_field_name("pattern") or node.child_by_field_name("name")
-    declared, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+    name = field(node, "pattern") or field(node, "name")
+    declared, value = field(node, "type"), field(node, "value")
     if name is None:
         return
     if declared is not None:
         _learn(extraction, name, expressions.declared(type_name(extraction.text(declared))))
     elif value is not None:
-        value_text = _value(extraction, value)
-        _learn(extraction, name, expressions.assigned(value_text))
-        if name.type == "tuple_pattern" and value_text.endswith("()"):
+        described = _value(extraction, value)
+        _learn(extraction, name, expressions.assigned(described))
+        if name.type == "tuple_pattern" and described.endswith("()"):
             parts = [child for child in name.children if child.type not in ("(", ",", ")")]
             for place, child in enumerate(parts):
                 if child.type == "remaining_field_pattern":
                     break
-                _learn(
-                    extraction, child, expressions.assigned(expressions.result(value_text, place))
-                )
+                result = expressions.result(described, place)
+                _learn(extraction, child, expressions.assigned(result))
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> str:
     """Return the expression of a value; a struct literal becomes a cast."""
     while True:
         wrapped = _WRAPPED.match(extraction.source, value.start_byte, value.end_byte)
-        arguments = value.child_by_field_name("arguments")
+        arguments = field(value, "arguments")
         if value.type in ("reference_expression", "await_expression", "try_expression"):
-            value = value.child_by_field_name("value") or value.named_children[0]
+            value = field(value, "value") or value.named_children[0]
         elif wrapped and arguments is not None and arguments.start_byte == wrapped.end() - 1:
             if len(arguments.named_children) != 1:
                 return ""
@@ -452,7 +452,7 @@ def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> 
         else:
             break
     if value.type == "struct_expression":
-        name = value.child_by_field_name("name")
+        name = field(value, "name")
         if name is None:
             return ""
         return expressions.cast(type_name(extraction.text(name)).partition("<")[0])
@@ -463,9 +463,8 @@ def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> 
 def _learn(extraction: Extraction, name: tree_sitter.Node, source: str) -> None:
     if name.type in ("mut_pattern", "ref_pattern") and name.named_children:
         name = name.named_children[-1]
-    if not expressions.is_empty(source) and "identifier" in name.type:
-        scope = extraction.scope_at(name.start_byte)
-        extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), source)
+    if "identifier" in name.type:
+        extraction.learn(name, source)
 
 
 _BEFORE = re.compile(r"(?:&|\*|'\w+|\b(?:mut|dyn|impl|const|ref|pub)\b|\?|for\s*<[^>]*>|\(|\s)+")
