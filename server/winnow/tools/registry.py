@@ -125,70 +125,33 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 class Tool(Generic[P, R]):
-    """A tool.
+    """A tool: a documented coroutine and what it declares, see :class:`tool`."""
 
-    - `plain` renders a result for agents, `text` for people
-    - `command_help` is the help of the subcommand, by default the description
-    - `command` is the subcommand, `positional` the params that it also accepts by position
-    - `short` is the tool in the short list for agents, if it is there
-    - `old_commands` are earlier names of the subcommand, which still work
-    - `example` has params for the project in `docs/example`, for the documentation
-    - `raises` are the errors besides InvalidParams
-    - `partial` is the type of partial results, if there are any
-    - `switch` is the setting that offers the tool to clients, such as `bash.enabled`, if it needs
-      one; a call at the command line does not
-    - `for_people` changes the default params of a call at the command line
-    - `learn` records a call in the search history
-    - `uses_index` is True for a search that an index improves: the first one begins it
-    - `effects` are the side effects of a call
-    - `for_agents` is False for a tool that no model should call
-    - `of_open_documents`: with no folder open, the tool searches the open documents
-    """
-
-    def __init__(
-        self,
-        run: Run[P, R],
-        plain: Callable[[R], str],
-        text: Callable[[R, Style, str], str] | None,
-        command: str,
-        positional: Sequence[str],
-        example: Mapping[str, Any],
-        raises: Sequence[type[SearchError]],
-        partial: type[Result] | None,
-        switch: str,
-        learn: Learn | None = None,
-        effects: Effects = Effects(),  # noqa: B008 - frozen
-        for_agents: bool = True,
-        of_open_documents: bool = False,
-        for_people: Mapping[str, Any] = MappingProxyType({}),
-        command_help: CommandHelp | None = None,
-        uses_index: bool = False,
-        old_commands: Sequence[str] = (),
-        short: ShortTool | None = None,
-    ) -> None:
+    def __init__(self, run: Run[P, R], declared: tool[R]) -> None:
         hints = get_type_hints(run)
+        plain = declared.plain
         self.run = run
         self.plain = plain
-        self.text = text or (lambda result, style, folder: plain(result))
-        self.command = command or run.__name__.replace("_", "-")
-        self.positional = frozenset(positional)
-        self.example = example
-        self.raises: tuple[type[SearchError], ...] = (InvalidParams, *raises)
-        self.partial = partial
-        self.switch = switch
-        self.learn = learn
-        self.effects = effects
-        self.for_agents = for_agents
-        self.of_open_documents = of_open_documents
-        self.for_people = for_people
-        self.uses_index = uses_index
-        self.old_commands = tuple(old_commands)
-        self.short = short
+        self.text = declared.text or (lambda result, style, folder: plain(result))
+        self.command = declared.command or run.__name__.replace("_", "-")
+        self.positional = frozenset(declared.positional)
+        self.example = declared.example
+        self.raises: tuple[type[SearchError], ...] = (InvalidParams, *declared.raises)
+        self.partial = declared.partial
+        self.switch = declared.switch
+        self.learn = declared.learn
+        self.effects = declared.effects
+        self.for_agents = declared.for_agents
+        self.of_open_documents = declared.of_open_documents
+        self.for_people = declared.for_people
+        self.uses_index = declared.uses_index
+        self.old_commands = tuple(declared.old_commands)
+        self.short = declared.short
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
         self.description = inspect.cleandoc(run.__doc__ or "")
-        self.command_help = command_help or CommandHelp(self.description)
+        self.command_help = declared.command_help or CommandHelp(self.description)
 
     @property
     def method(self) -> str:
@@ -326,43 +289,47 @@ def _with_unsearched_folders(workspace: EngineWorkspace, result: R) -> R:
     )
 
 
-def tool(
-    *,
-    plain: Callable[[R], str],
-    text: Callable[[R, Style, str], str] | None = None,
-    command: str = "",
-    positional: Sequence[str] = (),
-    example: Mapping[str, Any],
-    raises: Sequence[type[SearchError]] = (),
-    partial: type[Result] | None = None,
-    switch: str = "",
-    learn: Learn | None = None,
-    effects: Effects = Effects(),  # noqa: B008 - frozen
-    for_agents: bool = True,
-    of_open_documents: bool = False,
-    for_people: Mapping[str, Any] = MappingProxyType({}),
-    command_help: CommandHelp | None = None,
-    uses_index: bool = False,
-    old_commands: Sequence[str] = (),
-    short: ShortTool | None = None,
-) -> Callable[[Run[P, R]], Tool[P, R]]:
-    """Make a documented coroutine a tool, see :class:`Tool`."""
+class tool(msgspec.Struct, Generic[R], frozen=True, kw_only=True):  # noqa: N801 - a decorator
+    """Makes a documented coroutine a tool.
 
-    def decorate(run: Run[P, R]) -> Tool[P, R]:
-        return Tool(
-            *(run, plain, text, command, positional, example, raises, partial, switch),
-            learn,
-            effects,
-            for_agents,
-            of_open_documents,
-            for_people,
-            command_help,
-            uses_index,
-            old_commands,
-            short,
-        )
+    - `plain` renders a result for agents, `text` for people
+    - `command_help` is the help of the subcommand, by default the description
+    - `command` is the subcommand, `positional` the params that it also accepts by position
+    - `short` is the tool in the short list for agents, if it is there
+    - `old_commands` are earlier names of the subcommand, which still work
+    - `example` has params for the project in `docs/example`, for the documentation
+    - `raises` are the errors besides InvalidParams
+    - `partial` is the type of partial results, if there are any
+    - `switch` is the setting that offers the tool to clients, such as `bash.enabled`, if it needs
+      one; a call at the command line does not
+    - `for_people` changes the default params of a call at the command line
+    - `learn` records a call in the search history
+    - `uses_index` is True for a search that an index improves: the first one begins it
+    - `effects` are the side effects of a call
+    - `for_agents` is False for a tool that no model should call
+    - `of_open_documents`: with no folder open, the tool searches the open documents
+    """
 
-    return decorate
+    plain: Callable[[R], str]
+    text: Callable[[R, Style, str], str] | None = None
+    command: str = ""
+    positional: Sequence[str] = ()
+    example: Mapping[str, Any]
+    raises: Sequence[type[SearchError]] = ()
+    partial: type[Result] | None = None
+    switch: str = ""
+    learn: Learn | None = None
+    effects: Effects = Effects()
+    for_agents: bool = True
+    of_open_documents: bool = False
+    for_people: Mapping[str, Any] = MappingProxyType({})
+    command_help: CommandHelp | None = None
+    uses_index: bool = False
+    old_commands: Sequence[str] = ()
+    short: ShortTool | None = None
+
+    def __call__(self, run: Run[P, R]) -> Tool[P, R]:
+        return Tool(run, self)
 
 
 def fields_of(struct: type[msgspec.Struct]) -> list[ToolField]:

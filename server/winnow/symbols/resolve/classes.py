@@ -18,9 +18,7 @@ class Classes:
     """Finds the classes of one request, their bases, subclasses and members."""
 
     def __init__(
-        self,
-        session: Session,
-        types: Callable[[ResolverFile, int, Expression], tuple[Type, ...]],
+        self, session: Session, types: Callable[[ResolverFile, int, Expression], tuple[Type, ...]]
     ) -> None:
         """``types`` returns the types of an expression in a scope of a file."""
         self.session = session
