@@ -9,7 +9,6 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote_from_bytes
 
 import msgspec
@@ -22,6 +21,7 @@ from winnow.storage.state_folder import OWN_FOLDER
 from winnow.storage.untrusted import UnusableFile, read_untrusted
 from winnow.text.paths import is_in_later_root, lines_of_part, locate
 from winnow.text.search_roots import search_roots
+from winnow.types import InRepository
 
 IGNORE_FILE = ".winnowignore"
 # Of `.winnowignore` and `.gitmodules`. Each line becomes a pattern to match with every path.
@@ -36,19 +36,6 @@ class Rule(Struct, frozen=True):
 
     pattern: re.Pattern[str]
     keeps: bool
-
-
-class DisplayPath(Struct, frozen=True):
-    """A path in a result, relative to its root. ``root`` is None if there is only one; ``uri`` is
-    None if ``path`` is exact. The others are None for a file of the workspace, see
-    :class:`winnow.types.InRepository`."""
-
-    path: str
-    root: str | None
-    uri: str | None
-    repository: str | None = None
-    commit: str | None = None
-    origin: Literal["cluster"] | None = None
 
 
 class Filters(Struct, frozen=True):
@@ -171,7 +158,7 @@ class Scope(Struct, frozen=True):
         """Return the path of the request below a root."""
         return Path(self.paths[0]).as_posix() if place == 0 else "."
 
-    def shown(self, path: str) -> DisplayPath:
+    def shown(self, path: str) -> InRepository:
         """Return a path as results show it."""
         return display_path(*self.locate(path), several=len(self.roots) > 1)
 
@@ -194,14 +181,14 @@ class Scope(Struct, frozen=True):
         return self.root, path
 
 
-def display_path(root: Path, below: str, *, several: bool) -> DisplayPath:
+def display_path(root: Path, below: str, *, several: bool) -> InRepository:
     """Return a path below a root as results show it; ``several`` if there are other roots."""
     text, encoded = shown_path(below)
     named, changed = _shown_root(str(root))
     exact = None
     if encoded or changed:
         exact = f"{root.as_uri()}/{encoded or quote_from_bytes(os.fsencode(below))}"
-    return DisplayPath(text, named if several else None, exact)
+    return InRepository(path=text, root=named if several else None, uri=exact)
 
 
 # An answer may have thousands of files of a root.

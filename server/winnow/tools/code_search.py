@@ -494,7 +494,6 @@ def _code_hit(scope: Scope, current: CurrentHit, most: int) -> CodeHit:
     hit, shown = current.hit, scope.shown(current.hit.path)
     snippet, snippet_line = current.snippet(most)
     return CodeHit(
-        path=shown.path,
         line=current.first,
         end_line=current.last,
         best_line=current.best if current.best != current.first else None,
@@ -505,9 +504,5 @@ def _code_hit(scope: Scope, current: CurrentHit, most: int) -> CodeHit:
         symbol=current.symbol,
         matches=hit.matches,
         why=current.why or None,
-        root=shown.root,
-        uri=shown.uri,
-        repository=shown.repository,
-        commit=shown.commit,
-        origin=shown.origin,
+        **msgspec.structs.asdict(shown),
     )

@@ -318,7 +318,6 @@ def _passage(scope: Scope, current: CurrentHit, most: int) -> Passage:
     hit, shown = current.hit, scope.shown(current.hit.path)
     snippet, snippet_line = current.snippet(most)
     return Passage(
-        path=shown.path,
         start_line=current.first or 1,
         end_line=current.last or current.first or 1,
         best_line=current.best if current.best != current.first else None,
@@ -327,9 +326,5 @@ def _passage(scope: Scope, current: CurrentHit, most: int) -> Passage:
         snippet_line=snippet_line,
         symbol=current.symbol,
         why=current.why,
-        root=shown.root,
-        uri=shown.uri,
-        repository=shown.repository,
-        commit=shown.commit,
-        origin=shown.origin,
+        **msgspec.structs.asdict(shown),
     )

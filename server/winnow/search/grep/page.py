@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from winnow.text.buffers import Overlay
 from winnow.text.ripgrep import FileLine
-from winnow.text.scope import DisplayPath, Scope, path_order
+from winnow.text.scope import Scope, path_order
 from winnow.types import InRepository, Result
 
 # Approximate size of a match besides the text of its lines.
@@ -106,7 +106,7 @@ class GrepPage:
         self._files = Fingerprint(scope, overlay)
         self._previews = _Previews(context)
         self._path, self._raw_path = "", b""
-        self._shown = DisplayPath("", None, None)
+        self._shown = InRepository(path="")
         self._after = after[0] if after else None
         self._stamp = after[1] if after else b""
         self._after_key = self._order(os.fsdecode(self._after.path)) if self._after else None

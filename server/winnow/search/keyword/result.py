@@ -177,7 +177,6 @@ def _ranked_file(
     if text_map is not None:
         matches = [_placed(match, text_map) for match in matches]
     return RankedFile(
-        path=shown.path,
         reason=ranked.reason,
         terms=list(candidate.counts),
         matches=matches,
@@ -189,11 +188,7 @@ def _ranked_file(
         line_text=_line_text(candidate, place, line),
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=ranked.score,
-        root=shown.root,
-        uri=shown.uri,
-        repository=shown.repository,
-        commit=shown.commit,
-        origin=shown.origin,
+        **msgspec.structs.asdict(shown),
     )
 
 

@@ -15,8 +15,8 @@ import msgspec
 from winnow.search.answer.completeness import with_reasons
 from winnow.storage.paths import shown_path
 from winnow.text.paths import containing_root
-from winnow.text.scope import DisplayPath, Scope, display_path
-from winnow.types import Completeness, SharedState
+from winnow.text.scope import Scope, display_path
+from winnow.types import Completeness, InRepository, SharedState
 
 if TYPE_CHECKING:
     from winnow.cluster.documents import Branch
@@ -43,18 +43,15 @@ class SharedScope(Scope, frozen=True, kw_only=True):
         """The number of roots that are folders of the workspace."""
         return len(self.roots) - len(self.branches)
 
-    def shown(self, path: str) -> DisplayPath:
+    def shown(self, path: str) -> InRepository:
         """Return a path as results show it: that of a candidate with its repository."""
         root, below = self.locate(path)
         place = self.roots.index(root) - self.local_roots
         if place < 0:
             return display_path(root, below, several=self.local_roots > 1)
         branch = self.branches[place]
-        return DisplayPath(
-            *(shown_path(below)[0], None, None),
-            repository=branch.ref,
-            commit=branch.commit,
-            origin="cluster",
+        return InRepository(
+            path=shown_path(below)[0], repository=branch.ref, commit=branch.commit, origin="cluster"
         )
 
 

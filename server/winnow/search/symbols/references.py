@@ -37,8 +37,8 @@ from winnow.text.lines import SourceTexts
 from winnow.text.paths import column_of, containing_root, locate, place_of
 from winnow.text.plural import counted
 from winnow.text.ripgrep import TextPattern
-from winnow.text.scope import DisplayPath, Filters, Scope
-from winnow.types import Completeness, Progress
+from winnow.text.scope import Filters, Scope
+from winnow.types import Completeness, InRepository, Progress
 from winnow.workspace import EngineWorkspace
 
 TEXT_CHARACTERS = 300
@@ -414,7 +414,7 @@ class _Shown:
         self._navigation = navigation
         self._scope = scope
 
-    def path(self, path: str) -> DisplayPath:
+    def path(self, path: str) -> InRepository:
         root, below = _below(self._scope.roots, path)
         return self._scope.shown(self._scope.prefix(self._scope.roots.index(root)) + below)
 
@@ -449,12 +449,7 @@ class _Shown:
             confidence="certain" if use.tier == "certain" else "possible",
             text=text,
             within=around.qualified_name if around and around.at != use.at else "",
-            path=at.path,
-            root=at.root,
-            uri=at.uri,
-            repository=at.repository,
-            commit=at.commit,
-            origin=at.origin,
+            **msgspec.structs.asdict(at),
         )
 
     def symbol(self, place: NamePlace) -> ReferencedSymbol | None:
@@ -469,12 +464,7 @@ class _Shown:
             line=source.line_at(place.at) + 1,
             column=source.column(place.at, "utf-32") + 1,
             signature=definition.signature if definition else "",
-            path=at.path,
-            root=at.root,
-            uri=at.uri,
-            repository=at.repository,
-            commit=at.commit,
-            origin=at.origin,
+            **msgspec.structs.asdict(at),
         )
 
 

@@ -509,7 +509,6 @@ class SymbolSearch:
                         name=on_one_line(definition.name),
                         qualified_name=on_one_line(definition.qualified_name),
                         kind=definition.kind,
-                        path=at.path,
                         line=definition.line + 1,
                         column=definition.columns[1] + 1,
                         end_line=definition.end_line + 1,
@@ -520,11 +519,7 @@ class SymbolSearch:
                         private=not definition.exported,
                         place=found.category,
                         generic=found.file.language in generic_languages(),
-                        root=at.root,
-                        uri=at.uri,
-                        repository=at.repository,
-                        commit=at.commit,
-                        origin=at.origin,
+                        **msgspec.structs.asdict(at),
                     ),
                 )
 
