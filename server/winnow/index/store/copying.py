@@ -67,8 +67,6 @@ def _copy_documents(
 ) -> int | None:
     """Write a segment with the documents of another store at these places, in their order;
     return its number. Returns None if the texts have no documents."""
-    import numpy as np
-
     documents: dict[int, dict[int, bytes]] = {}
     for key, (segment, document) in texts.items():
         if segment is None:
@@ -79,9 +77,7 @@ def _copy_documents(
         known = other.segments.get(names[number])
         if any(known.keys[document] != key for document, key in keys.items()):
             raise StoreDamaged("a text does not match its row")
-        keep = np.zeros(known.documents, np.bool_)
-        keep[list(keys)] = True
-        parts.append((known, keep))
+        parts.append((known, list(keys)))
     name, size = store.segments.merge(parts)
     return store.merger.add(name, len(texts), size)
 

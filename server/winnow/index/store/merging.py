@@ -92,14 +92,7 @@ class SegmentMerger:
 
     def _merge(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> bool:
         """Merge segments, with their live documents. Return False if these changed meanwhile."""
-        import numpy as np
-
-        parts = []
-        for number, documents in live.items():
-            segment = self._segments.get(names[number])
-            keep = np.zeros(segment.documents, np.bool_)
-            keep[documents] = True
-            parts.append((segment, keep))
+        parts = [(self._segments.get(names[number]), live[number]) for number in live]
         count = sum(map(len, live.values()))
         name, size = self._segments.merge(parts) if count else ("", 0)
         try:

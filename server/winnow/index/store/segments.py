@@ -22,9 +22,6 @@ from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import atomic_write
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from winnow.index.postings.segment import Segment
 
 SUFFIX = ".seg"
@@ -101,14 +98,20 @@ class Segments:
         name = self._new_name()
         return name, write_segment(self.file(name), texts)
 
-    def merge(self, parts: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> tuple[str, int]:
-        """Write a segment of the chosen documents of others; return its name and size."""
+    def merge(self, parts: Sequence[tuple[Segment, Sequence[int]]]) -> tuple[str, int]:
+        """Write a segment of these documents of others; return its name and size."""
+        import numpy as np
+
         from winnow.index.postings.merging import merge_segments
         from winnow.index.postings.segment import SegmentDamaged
 
-        name = self._new_name()
+        name, chosen = self._new_name(), []
+        for segment, documents in parts:
+            keep = np.zeros(segment.documents, np.bool_)
+            keep[documents] = True
+            chosen.append((segment, keep))
         try:
-            return name, merge_segments(self.file(name), parts)
+            return name, merge_segments(self.file(name), chosen)
         except SegmentDamaged as error:
             raise StoreDamaged(f"a segment is damaged: {error}") from error
 
