@@ -11,7 +11,7 @@ from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import InvalidParams
-from winnow.search.code.messages import MatchedText, quoted_terms, search_terms, sites_in
+from winnow.search.code.messages import MatchedText, quoted_terms, sites_in, source_terms
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeHit, CodeSearchResult
 from winnow.tools.semantic_search import SemanticSearchResult
@@ -655,13 +655,13 @@ def test_a_short_message_is_found_near_its_type() -> None:
 
 
 def test_a_word_of_a_short_message_may_be_a_value() -> None:
-    assert "not verified" in search_terms("Hostname example.com not verified")
-    assert "not verified" not in search_terms("The kettle in the room is not verified by us")
+    assert "not verified" in source_terms("Hostname example.com not verified")
+    assert "not verified" not in source_terms("The kettle in the room is not verified by us")
 
 
 def test_a_name_in_a_message_may_be_a_value() -> None:
-    assert "Error in" in search_terms("Error in TheTeaDb for /media/tea/x.mkv")
-    assert "Error in" not in search_terms("Error in tea for /media/tea/x.mkv")
+    assert "Error in" in source_terms("Error in TheTeaDb for /media/tea/x.mkv")
+    assert "Error in" not in source_terms("Error in tea for /media/tea/x.mkv")
 
 
 def test_a_docstring_makes_no_message() -> None:

@@ -36,8 +36,8 @@ from winnow.search.code.messages import (
     Site,
     longest_part,
     quoted_terms,
-    search_terms,
     sites_in,
+    source_terms,
     with_placeholder,
 )
 from winnow.search.code.ranked_text import files_with
@@ -125,7 +125,7 @@ class _Message(Struct, frozen=True, dict=True):
     @functools.cached_property
     def terms(self) -> Sequence[str]:
         """Texts to search for, of which the source has some."""
-        found = search_terms(self.error.text)
+        found = source_terms(self.error.text)
         if self.is_label:
             return list(dict.fromkeys([*self.wholes, *found[:LABEL_TERMS]]))
         return found or (quoted_terms(self.error.text) if self.error.kind else [])

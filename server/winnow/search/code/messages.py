@@ -1,7 +1,7 @@
 """Find the lines of code that make an error message.
 
 The source has the message with placeholders, or in pieces: `"no {} in %s"`, `f"no {name}"`,
-`'no ' + name`, strings on several lines. :func:`search_terms` returns words that stand next to each
+`'no ' + name`, strings on several lines. :func:`source_terms` returns words that stand next to each
 other in the message, at least some of which are in the source. :func:`sites_in` then compares the
 strings of the matching lines with the message.
 """
@@ -158,7 +158,7 @@ class Site(Struct, frozen=True):
     is_label: bool = False
 
 
-def search_terms(message: str) -> list[str]:
+def source_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
     message = _unframed(message)
     runs = _runs(message)
