@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -141,29 +141,10 @@ async def _references(
     needed: Prerequisites,
     progress: Progress,
 ) -> References:
-    roots, accepts = scope.roots, _accepts(filters, scope.roots)
     further, unparsed = await parsed_texts(workspace, scope, progress)
 
     def work(navigation: Navigation) -> _Resolved:
-        shown = _Shown(navigation, scope)
-        symbols, more = _symbols(navigation, selector, needed.paths, shown)
-
-        search = _callees if filters.callees else Navigation.references_of_any
-        uses = [use for use in search(navigation, symbols) if accepts(use)]
-        uses.sort(
-            key=lambda use: (
-                _TIERS[use.tier],
-                navigation.is_aside(use.path, use.at),
-                use.path,
-                use.at,
-            )
-        )
-        references = [shown.reference(use) for use in uses]
-        undecided = navigation.undecided
-        unread = navigation.unread(symbols[0].name, symbols[0].path)
-        kindless = navigation.kindless(symbols) if filters.kinds and not filters.callees else []
-        namesakes = navigation.namesakes(symbols)
-        return _Resolved(symbols, more, references, undecided, unread, kindless, namesakes)
+        return _resolve(navigation, scope, selector, filters, needed.paths)
 
     await begin_index(workspace, progress)
     progress("Finding references")
@@ -178,25 +159,59 @@ async def _references(
         error = await _with_problem(workspace, scope, needed, error, unparsed)
         raise await _with_suggestion(workspace, selector, error, progress) from None
     shown, resolved = _Shown(answer.navigation, scope), answer.result
-    reasons = unsearched_reasons(selector.name, resolved.more)
-    reasons += [unread_in_words(resolved.unread, shown.in_words)] if resolved.unread else []
-    if resolved.kindless:
-        names = ", ".join(resolved.kindless)
-        reasons.append(f"the kinds of uses in {names} are guesses: a filter by kinds may miss some")
-    completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
+    reasons = [*_reasons(selector, resolved, shown), *unparsed_reasons(unparsed)]
+    completeness = completeness_of(workspace, answer, reasons)
     definitions = [] if resolved.symbols[0].external else resolved.symbols[0].places
     definitions = sorted(definitions, key=lambda place: not _is_at(place, selector, needed.paths))
     unsearched: list[str] = []
     if not filters.callees:
         name = symbol_name(resolved.symbols)
         unsearched = await unsearched_warnings(workspace, scope, name, _selector(filters))
+    warnings = [*_warnings(selector, resolved, shown), *unsearched]
     return References(
-        roots,
+        scope.roots,
         next((row for place in definitions if (row := shown.symbol(place))), None),
         resolved.references,
         with_shared(completeness, scope),
-        [*_warnings(selector, resolved, shown), *unsearched, *workspace.ignore_warnings(roots)],
+        [*warnings, *workspace.ignore_warnings(scope.roots)],
     )
+
+
+def _resolve(
+    navigation: Navigation,
+    scope: Scope,
+    selector: SymbolSelector,
+    filters: ReferenceFilter,
+    paths: Sequence[str],
+) -> _Resolved:
+    """Return the selected symbols with their uses, in the order of the answer."""
+    shown, accepts = _Shown(navigation, scope), _accepts(filters, scope.roots)
+    symbols, more = _symbols(navigation, selector, paths, shown)
+
+    def rank(use: SymbolUse) -> tuple[object, ...]:
+        return (_TIERS[use.tier], navigation.is_aside(use.path, use.at), use.path, use.at)
+
+    search = _callees if filters.callees else Navigation.references_of_any
+    uses = sorted(filter(accepts, search(navigation, symbols)), key=rank)
+    return _Resolved(
+        symbols,
+        more,
+        [shown.reference(use) for use in uses],
+        navigation.undecided,
+        navigation.unread(symbols[0].name, symbols[0].path),
+        navigation.kindless(symbols) if filters.kinds and not filters.callees else [],
+        navigation.namesakes(symbols),
+    )
+
+
+def _reasons(selector: SymbolSelector, resolved: _Resolved, shown: _Shown) -> Iterator[str]:
+    """Yield why references may be missing."""
+    yield from unsearched_reasons(selector.name, resolved.more)
+    if resolved.unread:
+        yield unread_in_words(resolved.unread, shown.in_words)
+    if resolved.kindless:
+        names = ", ".join(resolved.kindless)
+        yield f"the kinds of uses in {names} are guesses: a filter by kinds may miss some"
 
 
 async def parsed_texts(
