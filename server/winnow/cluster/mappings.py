@@ -35,7 +35,7 @@ def format_of_records() -> str:
     return hashlib.sha256(version("cluster").encode()).hexdigest()[:12]
 
 
-def index_body(shards: int = SHARDS, replicas: int = REPLICAS) -> dict[str, Any]:
+def index_body() -> dict[str, Any]:
     """Return the body of the request that creates the index."""
     terms = {"type": "text", "analyzer": "terms", "norms": False}
     # A `wildcard` field would read each text that has the trigrams, which this machine does anyway.
@@ -55,8 +55,8 @@ def index_body(shards: int = SHARDS, replicas: int = REPLICAS) -> dict[str, Any]
     code = {"type": "text", "analyzer": "code", "norms": False}
     return {
         "settings": {
-            "number_of_shards": shards,
-            "number_of_replicas": replicas,
+            "number_of_shards": SHARDS,
+            "number_of_replicas": REPLICAS,
             "codec": "best_compression",
             "refresh_interval": "5s",
             "mapping.nested_objects.limit": 70_000,

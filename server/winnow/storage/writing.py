@@ -89,13 +89,13 @@ def replace_with_link(link: Path, target: str) -> None:
 
 
 @contextlib.contextmanager
-def open_for_append(file: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
+def open_for_append(file: Path) -> Iterator[IO[bytes]]:
     """Yield a stream that reads a file and writes at its end, without a buffer; the file is created
     if there is none. Raises OSError, also for a symlink and for anything but a regular file."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, name, 0)
-    with os.fdopen(os.open(file, flags, mode), "r+b", buffering=0) as stream:
+    with os.fdopen(os.open(file, flags, 0o600), "r+b", buffering=0) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(f"{file}: it is not a regular file")
         yield stream

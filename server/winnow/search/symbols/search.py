@@ -88,12 +88,12 @@ def search_symbols(
     text: str,
     *,
     limit: int,
-    seconds: float = SEARCH_SECONDS,
     open_files: Sequence[str] = (),
 ) -> SymbolMatches:
     """Return the best symbols for what a user types, as fast as possible; see
     :mod:`winnow.symbols.search.query`. An empty text lists some of ``open_files`` first. Blocks."""
-    finder = Finder(view, view.names(tables), parse(text), limit=limit, seconds=seconds, prune=True)
+    names, query = view.names(tables), parse(text)
+    finder = Finder(view, names, query, limit=limit, seconds=SEARCH_SECONDS, prune=True)
     return finder.find(open_files)
 
 
