@@ -116,6 +116,7 @@ class Finder:
         all_roots = [*view.roots(), *roots]
         self._roots = sorted((f"{root.rstrip('/')}/" for root in all_roots), key=len)
         self._below = lru_cache(None)(self._below_root)
+        self._category = lru_cache(None)(lambda path: category_of(self._below(path)))
         self._fits = lru_cache(None)(self._matches_filters)
         # Several containers of a query are often in one file.
         self._definitions_in = lru_cache(64)(view.definitions_in)
@@ -164,8 +165,8 @@ class Finder:
         limit = max(FILTERED if self._filters else JUDGED, 2 * self.limit)
         names: set[str] = set()
         for matcher in self.terms:
-            for pattern in matcher.patterns():
-                found = find_names(self.tables, pattern, limit)
+            for pattern, score in matcher.patterns():
+                found = find_names(self.tables, pattern, limit, score)
                 names.update(name for _, name in found.names)
                 self._all_seen &= found.all_seen and found.total <= len(found.names)
         bounds = [
@@ -316,7 +317,7 @@ class Finder:
         if not self.terms and not self._is_listed(definition):
             return None
         below = self._below(file.path)
-        category = category_of(below)
+        category = self._category(file.path)
         name, score, exact = definition.name, 0.0, bool(self.terms) and not self._is_rewritten
         for matcher in self.terms:
             match = matcher.judge(definition, below, heir)
@@ -380,12 +381,14 @@ class _Matcher:
             sensitive=exact,
         )
         self.score = lru_cache(10_000)(self.pattern.score)
+        self.score_whole = lru_cache(10_000)(self.whole.score)
 
-    def patterns(self) -> Iterator[Pattern]:
+    def patterns(self) -> Iterator[tuple[Pattern, Callable[[str], float]]]:
+        """Yield the patterns that a name may match, with their scores of names."""
         if self.term.text:
-            yield self.pattern
+            yield self.pattern, self.score
         if self.term.qualifiers:
-            yield self.whole
+            yield self.whole, self.score_whole
 
     def best(self, name: str) -> float:
         """Return the highest score that a definition of this name can have."""
@@ -393,7 +396,7 @@ class _Matcher:
         return own if self.term.qualifiers else max(own, AROUND)
 
     def _whole(self, name: str) -> float:
-        return self.whole.score(name) if self.term.qualifiers else 0.0
+        return self.score_whole(name) if self.term.qualifiers else 0.0
 
     def judge(self, definition: Definition, below: str, heir: str = "") -> _Match | None:
         """Return how well a definition in the file at this path matches, or None."""

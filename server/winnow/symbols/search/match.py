@@ -11,7 +11,8 @@ was typed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 EXACT = 1.0
 EXACT_BUT_CASE = 0.97
@@ -37,23 +38,29 @@ def fold(text: str) -> str:
     return "".join(low if len(low) == 1 else char for char in text for low in (char.casefold(),))
 
 
-def boundaries(name: str) -> list[bool]:
-    """Return for each character whether it starts a word."""
-    starts = []
-    before = ""
-    for position, char in enumerate(name):
-        if not char.isalnum():
-            starts.append(False)
-        elif not before.isalnum():
-            starts.append(True)
-        elif char.isupper():
-            # `HTTPServer` is two words, and so is `getURL`.
-            after = name[position + 1 : position + 2]
-            starts.append(not before.isupper() or after.islower())
-        else:
-            starts.append(char.isdigit() and not before.isdigit())
-        before = char
-    return starts
+def _kind(code: int) -> str:
+    """Return the kind of a character: upper or lower case, a digit, another letter, or a sign."""
+    char = chr(code)
+    if not char.isalnum():
+        return "."
+    return "A" if char.isupper() else "a" if char.islower() else "0" if char.isdigit() else "x"
+
+
+class _Kinds(dict[int, str]):
+    """The kinds of characters by code, for `str.translate`; only those of ASCII are stored."""
+
+    def __missing__(self, code: int) -> str:
+        return _kind(code)
+
+
+_KINDS = _Kinds((code, _kind(code)) for code in range(128))
+# `HTTPServer` is two words, and so is `getURL`.
+_WORD = re.compile(r"(?:A+(?!a)|0+|[Aax])[ax]*")
+
+
+def boundaries(name: str) -> list[int]:
+    """Return the positions of the characters that start a word."""
+    return [word.start() for word in _WORD.finditer(name.translate(_KINDS))]
 
 
 class Pattern:
@@ -110,17 +117,17 @@ class Pattern:
         if not is_subsequence(text, folded):
             return 0.0
         starts = boundaries(name)
-        initials = "".join(folded[position] for position in _true(starts))
+        initials = "".join([folded[position] for position in starts])
         # The first initial must match; later ones may be skipped.
         if len(text) > 1 and initials.startswith(text[0]) and is_subsequence(text, initials):
             return INITIALS + LENGTH * len(text) / len(initials)
         if at > 0:
-            where = next((found for found in _positions(text, folded) if starts[found]), None)
+            where = next((found for found in _positions(text, folded) if found in starts), None)
             if where is not None:
                 same = name.startswith(self.text, where)
                 return BOUNDARY + share + CASE * same
         if (first := _by_words(text, folded, starts)) is not None:
-            return WORDS + share + CASE * (first == next(_true(starts)))
+            return WORDS + share + CASE * (first == starts[0])
         if at > 0:
             return PART + share + CASE * (self.text in name)
         return LETTERS + share + TIGHTNESS / (1 + _gaps(text, folded))
@@ -136,10 +143,6 @@ def is_subsequence(text: str, name: str) -> bool:
     return True
 
 
-def _true(starts: list[bool]) -> Iterator[int]:
-    return (position for position, is_start in enumerate(starts) if is_start)
-
-
 def _positions(text: str, name: str) -> Iterator[int]:
     position = name.find(text)
     while position >= 0:
@@ -147,13 +150,13 @@ def _positions(text: str, name: str) -> Iterator[int]:
         position = name.find(text, position + 1)
 
 
-def _by_words(text: str, name: str, starts: list[bool]) -> int | None:
+def _by_words(text: str, name: str, starts: Sequence[int]) -> int | None:
     """Return the start of the match if the text consists of starts of the name's words, else None.
 
     All readings are followed at once: after each letter, ``ends`` maps the positions where it can
     be to the position of the first letter.
     """
-    ends = {position: position for position in _true(starts) if name[position] == text[0]}
+    ends = {position: position for position in starts if name[position] == text[0]}
     for char in text[1:]:
         if not ends:
             return None
@@ -164,7 +167,7 @@ def _by_words(text: str, name: str, starts: list[bool]) -> int | None:
             if name[position] == char:
                 if position - 1 in ends:
                     following[position] = ends[position - 1]
-                if starts[position]:
+                if position in starts:
                     following[position] = min(origin, following.get(position, origin))
         ends = following
     return min(ends.values()) if ends else None

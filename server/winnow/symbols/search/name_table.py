@@ -470,8 +470,15 @@ def _lengths(rows: Bytes) -> NDArray[np.int32]:
     return counted
 
 
-def find_names(tables: Iterable[NameTable], pattern: Pattern, limit: int = JUDGED) -> Matches:
-    """Return the best matches in all tables, each once."""
+def find_names(
+    tables: Iterable[NameTable],
+    pattern: Pattern,
+    limit: int = JUDGED,
+    score_of: Callable[[str], float] | None = None,
+) -> Matches:
+    """Return the best matches in all tables, each once. ``score_of`` returns the pattern's scores
+    from a cache."""
+    score_of = score_of or pattern.score
     scores: dict[str, float] = {}
     total, all_seen = 0, True
     for table in tables:
@@ -480,7 +487,7 @@ def find_names(tables: Iterable[NameTable], pattern: Pattern, limit: int = JUDGE
         judged = passed = 0
         for name in found.best():
             judged += 1
-            score = pattern.score(name)
+            score = score_of(name)
             passed += score > 0
             if score > 0:
                 scores[name] = score
