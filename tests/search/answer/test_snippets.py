@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.search.answer.snippets import FEWER_LINES, LINES, Excerpt, Snippet, Wanted
+from winnow.search.answer.snippets import FEWER_LINES, LINES, Excerpt, Snippet, Wanted, any_of
 
 
 def shown(text: str, words: dict[str, float], most: int = 4, **more: object) -> Snippet | None:
@@ -97,3 +99,18 @@ def test_a_snippet_is_lines_of_the_passage(
     if any(set(line.split()) & {"a", "b"} for line in lines[first - 1 : last]):
         assert passage.is_relevant
         assert any("a" in line or "b" in line for line in text)
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab.é"), min_size=1, max_size=4), unique=True),
+    st.text(st.sampled_from("abA.é \n"), max_size=30),
+)
+def test_the_longest_word_at_a_place_is_found(words: list[str], text: str) -> None:
+    by_length = sorted(words, key=len, reverse=True)
+    plain = re.compile("|".join(map(re.escape, by_length)) or r"(?!)")
+    wanted = re.compile(any_of(words))
+    assert wanted.findall(text) == plain.findall(text)
+
+
+def test_few_words_are_tried_at_each_place_of_a_text() -> None:
+    assert any_of(["save", "saved", "send", "get"]) == "s(?:aved|ave|end)|g(?:et)"

@@ -51,9 +51,7 @@ class Wanted:
     def __init__(self, words: Mapping[str, float]) -> None:
         self.words = {word.casefold(): weight for word, weight in words.items() if word}
         # No line has a word with a line end.
-        in_lines = [word for word in self.words if "\n" not in word]
-        by_length = sorted(in_lines, key=len, reverse=True)
-        self._pattern = "|".join(map(re.escape, by_length)) or r"(?!)"
+        self._pattern = any_of(word for word in self.words if "\n" not in word)
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
@@ -99,6 +97,19 @@ class Wanted:
         """Return the offset of the first word in a line; 0 if there is none."""
         found = self._any.search(text)
         return found.start() if found else 0
+
+
+def any_of(words: Iterable[str]) -> str:
+    """Return a regular expression for any of some words, the longest first.
+
+    Words with the same first letter are together, so that few are tried at each place of a text: a
+    bug report has hundreds.
+    """
+    endings: dict[str, list[str]] = {}
+    for word in sorted(words, key=len, reverse=True):
+        endings.setdefault(word[0], []).append(re.escape(word[1:]))
+    together = (f"{re.escape(first)}(?:{'|'.join(some)})" for first, some in endings.items())
+    return "|".join(together) or r"(?!)"
 
 
 class Excerpt:
