@@ -15,6 +15,7 @@ from winnow.index.snapshot import Snapshot
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.file_symbols import FileSymbols, LexicalScope, ScopeTable
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
+from winnow.symbols.search.match import Pattern
 from winnow.symbols.search.query import parse
 from winnow.symbols.view import File
 
@@ -207,6 +208,19 @@ def test_pruning_does_not_change_the_best_symbols(view: Snapshot) -> None:
         assert found.symbols == symbols[:limit]
         assert limit <= found.total <= len(symbols)
         assert found.all_seen == (found.total == len(symbols)) or found.all_seen is False
+
+
+def test_each_name_is_scored_once(view: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[str] = []
+    score = Pattern.score
+
+    def counting(pattern: Pattern, name: str) -> float:
+        scored.append(name)
+        return score(pattern, name)
+
+    monkeypatch.setattr(Pattern, "score", counting)
+    assert find(view, "send").total > 1
+    assert len(scored) == len(set(scored))
 
 
 def test_a_timeout_returns_partial_results(view: Snapshot) -> None:
