@@ -78,7 +78,7 @@ _UNIT_NAME = re.compile(r"\b(?:resname|id|name)=\"([^\W\d]\w*(?:[./-]\w+)+)\"")
 _CLOSED = " \t,;\"'`"
 
 
-@functools.lru_cache(256)
+@functools.lru_cache(4096)
 def is_catalog(path: str) -> bool:
     """Return True if a file may be a message catalog, judged by its path."""
     return bool(_CATALOG.search(path))

@@ -6,6 +6,7 @@ the terms that each file has. Either way, the files with the most terms are read
 
 from __future__ import annotations
 
+import functools
 import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -205,11 +206,13 @@ def matched_texts(
             yield MatchedText(path, _around(text, matching, present, width), matching)
 
 
-def repeating_kinds(path: str) -> set[str]:
+@functools.lru_cache(4096)
+def repeating_kinds(path: str) -> frozenset[str]:
     """Return the kinds of a file that make it repeat messages: none for code, and no documentation
     for a template of HTML, which is part of the program."""
     others = ("side", "prose") if is_template(path) else ("side",)
-    return {kind for kind, pattern, _ in KINDS if kind not in others and pattern.search(path)}
+    kinds = (kind for kind, pattern, _ in KINDS if kind not in others and pattern.search(path))
+    return frozenset(kinds)
 
 
 def by_length(path: str) -> tuple[int, str]:

@@ -148,16 +148,19 @@ async def find_sites(
 
     async with workspace.search_slots:
         files = await _files(workspace, scope, messages, progress)
-        of_messages = await asyncio.to_thread(
-            lambda: [best_sites(message, files, message.terms) for message in messages]
-        )
+        of_messages: list[list[Site]] = [[] for _ in messages]
+        if files:
+            of_messages = await asyncio.to_thread(
+                lambda: [best_sites(message, files, message.terms) for message in messages]
+            )
     found: list[Sequence[Site]] = []
     for message, sites in zip(messages, of_messages, strict=True):
         further: Sequence[Site] = ()
         if not any(site.makes and not _repeats(site.path) for site in sites):
             strings = await _with_placeholder(workspace, scope, texts, message, progress)
             terms = list(dict.fromkeys(itertools.chain.from_iterable(strings.values())))
-            further = await asyncio.to_thread(best_sites, message, strings, terms)
+            if terms:
+                further = await asyncio.to_thread(best_sites, message, strings, terms)
         found.append(await _with_code(workspace, scope, texts, message, [*further, *sites]))
     if sum(map(bool, found)) == 1:
         return list(itertools.chain.from_iterable(found))
@@ -222,7 +225,7 @@ async def _with_code(
     is_made = any(site.makes for site in in_catalogs)
     if any(site.makes for site in in_code) or (in_code and not is_made):
         return [site for site in sites if site not in in_catalogs[1:]]
-    shown = await with_uses(workspace, scope, texts, in_catalogs)
+    shown = await with_uses(workspace, scope, texts, in_catalogs) if in_catalogs else []
     # A label that no code shows says nothing.
     if message.is_label and not any(site.is_shown for site in shown):
         return others
