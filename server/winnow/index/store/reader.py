@@ -282,10 +282,10 @@ class Reader:
             " WHERE name.text=? AND parked=0",
             *(BLOCK, name),
         )
-        for path, language, number, place, data in rows:
-            with detect_damage():
+        with detect_damage():
+            for path, language, number, place, data in rows:
                 found = self._definition(number, place, data)
-            yield File(os.fsdecode(path), language), found
+                yield File(os.fsdecode(path), language), found
 
     def definitions_in(self, path: str) -> list[Definition]:
         """Return the definitions of a file, in text order."""
