@@ -55,7 +55,7 @@ from winnow.types import (
     Result,
     ScopeParams,
 )
-from winnow.workspace import EngineWorkspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 if TYPE_CHECKING:
     from winnow.search.code.search import CodeAnswer
@@ -477,7 +477,10 @@ async def _searched(
     search_type = _search_type(params)
     enable = None if params.enable_indexing is UNSET else params.enable_indexing
     with workspace.index.beginning_none() if enable is False else contextlib.nullcontext():
-        waits = await asyncio.to_thread(needs_index, params.query, search_type)
+        # A server never waits.
+        waits = workspace.lifetime is Lifetime.COMMAND and await asyncio.to_thread(
+            needs_index, params.query, search_type
+        )
         warnings = await open_and_begin_index(workspace, progress, enable=enable, waits=waits)
         answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
     return answer, warnings if answer.found.hits else [*warnings, NOT_SEARCHED]
