@@ -43,6 +43,15 @@ async def built(workspace: EngineWorkspace) -> EngineWorkspace:
     return workspace
 
 
+async def test_a_complete_index_needs_no_ripgrep(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = await built(make_workspace(project))
+    programs = msgspec.structs.replace(workspace.config.programs, rg="/no/such/rg")
+    workspace.reconfigure(msgspec.structs.replace(workspace.config, programs=programs))
+    assert "Loader" in await names(workspace, "Loader")
+
+
 async def test_a_definition_has_all_fields(make_workspace: MakeWorkspace, project: Path) -> None:
     write_files(
         project,

@@ -122,11 +122,11 @@ async def find_symbols(
         query = msgspec.structs.replace(query, kinds=kinds)
     await open_index(workspace, progress)
     async with workspace.search_slots:
-        ripgrep = workspace.run_ripgrep()
-        types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
-        search = SymbolSearch(
-            *(workspace, scope, query, ripgrep, types), exact, max_results, page, send
-        )
+        types: Sequence[re.Pattern[str]] = ()
+        if scope.filters.file_types:
+            ripgrep = workspace.run_ripgrep()
+            types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
+        search = SymbolSearch(workspace, scope, query, types, exact, max_results, page, send)
         await search.run(progress)
         if not search.found.total:
             await search.explain_nothing()
@@ -221,7 +221,6 @@ class SymbolSearch:
     workspace: EngineWorkspace
     scope: Scope
     query: SymbolQuery
-    ripgrep: Ripgrep
     types: Sequence[re.Pattern[str]]
     exact: bool
     max_results: int
@@ -354,11 +353,12 @@ class SymbolSearch:
         """Index the files that may define the symbol, the likeliest first; return a sentence that
         says which files were read."""
         started = asyncio.get_running_loop().time()
-        self._until = min(started + COLD_SECONDS, self.ripgrep.deadline)
+        ripgrep = self.workspace.run_ripgrep()
+        self._until = min(started + COLD_SECONDS, ripgrep.deadline)
         read: set[str] = set()
         is_complete = True
         for pattern in self._patterns():
-            paths = [path for path in await self._candidates(pattern) if path not in read]
+            paths = [path for path in await self._candidates(ripgrep, pattern) if path not in read]
             room = COLD_FILES - len(read)
             for batch in filter(None, (paths[:FIRST_FILES], paths[FIRST_FILES:room])):
                 progress(f"Reading {counted(len(batch), 'file', 'files')}")
@@ -390,8 +390,8 @@ class SymbolSearch:
         # The first pattern of each name, then the second, …
         return [way[n] for n in range(max(map(len, ways))) for way in ways if n < len(way)]
 
-    async def _candidates(self, pattern: DefinitionPattern | None) -> list[str]:
-        scope, ripgrep = self.scope, self.ripgrep
+    async def _candidates(self, ripgrep: Ripgrep, pattern: DefinitionPattern | None) -> list[str]:
+        scope = self.scope
         listing = files_with(ripgrep, scope, pattern) if pattern else all_files(ripgrep, scope)
         found: list[str] = []
         shared = shared_symbols(scope)
