@@ -14,7 +14,7 @@ from winnow.text.paths import shown_folder
 
 # Delay before a folder that became a repository is noticed. A request needs the roots a dozen
 # times, and outside of git each lookup reads all parent folders.
-ROOT_SECONDS = 0.05
+ROOT_SECONDS = 1.0
 
 
 def repository_root(folder: Path) -> Path:
