@@ -302,10 +302,10 @@ def find_changes(
     links = tuple(f"{path}/" for path in reported if os.path.islink(f"{base}/{path}"))
     changed, gone = [], []
     for path, state in known:
-        now = None if path.startswith(links) else file_state_at(base, path)
-        if now is None:
+        status = None if path.startswith(links) else _regular(base, path)
+        if status is None:
             gone.append(path)
-        elif state.problem == NO_DEFINITIONS or _differs(state, now):
+        elif state.problem == NO_DEFINITIONS or not _is_of(state, status):
             changed.append(path)
     return Changes(changed, gone)
 
@@ -375,6 +375,6 @@ def _times(base: str, folders: Iterable[str]) -> Iterable[tuple[str, int]]:
 
 def _time(base: str, path: str) -> int:
     try:
-        return os.stat(os.path.join(base, path)).st_mtime_ns
+        return os.stat(f"{base}/{path}").st_mtime_ns
     except OSError:
         return 0
