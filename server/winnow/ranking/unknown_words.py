@@ -67,9 +67,15 @@ def _may_contain(corpus: Corpus, word: str, read: Callable[[int], bytes | None] 
         files += part.files[np.isin(part.documents, documents)].tolist()
     if read is None or len(files) > MOST_READ:
         return bool(files)
-    wanted = re.compile(re.escape(word), re.I)
     texts = map(read, files)
-    return any(text is None or wanted.search(text.decode("utf-8", "replace")) for text in texts)
+    return any(text is None or _has(text, word) for text in texts)
+
+
+def _has(text: bytes, word: str) -> bool:
+    """Return True if a text has a word, ignoring case. ASCII needs no decoding."""
+    if word.isascii():
+        return word.lower().encode() in text.lower()
+    return word.lower() in text.decode("utf-8", "replace").lower()
 
 
 def if_many(unknown: Iterable[str], words: Collection[str]) -> list[str]:
