@@ -77,7 +77,8 @@ class Arrays:
         self._data = data
         self._file = file
         self._end, self._checksums, self._arrays = _read_table(data, file)
-        self._verified = np.zeros(len(self._checksums), np.bool_)
+        # Of each block: most reads are of one, for which numpy takes longer.
+        self._verified = bytearray(len(self._checksums))
 
     @property
     def size(self) -> int:
@@ -127,7 +128,7 @@ class Arrays:
 
     def verify(self) -> None:
         """Read the entire segment; other threads run meanwhile. Raises SegmentDamaged."""
-        self._verified[:] = False
+        self._verified[:] = bytes(len(self._verified))
         self._verify(0, self._end)
         _read_table(self._data, self._file)
 
@@ -139,7 +140,9 @@ class Arrays:
         if not size:
             return
         first, last = offset // _BLOCK_BYTES, (offset + size - 1) // _BLOCK_BYTES
-        for block in (np.flatnonzero(~self._verified[first : last + 1]) + first).tolist():
+        for block in range(first, last + 1):
+            if self._verified[block]:
+                continue
             start = block * _BLOCK_BYTES
             with memoryview(self._data) as view:
                 found = zlib.crc32(view[start : min(start + _BLOCK_BYTES, self._end)])
