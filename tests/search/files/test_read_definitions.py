@@ -140,6 +140,7 @@ async def test_an_outline_has_the_first_lines_of_definitions(
         "LIMIT = 3",
         "class Client:",
         "    def send(self, text):",
+        "        def encode():",
         "def send(text):",
     ]
     assert plain(result).splitlines()[1] == "6\tclass Client:"

@@ -68,8 +68,7 @@ async def definition_named(
 
 
 async def outline_lines(workspace: EngineWorkspace, path: str) -> list[LineRange]:
-    """Return the lines on which the definitions of a file begin, without those inside of functions.
-    Begins no index.
+    """Return the lines on which the definitions of a file begin. Begins no index.
 
     Raises InvalidParams if none are known, NoWorkspace, NotFound and PathOutsideWorkspace.
     """
@@ -85,7 +84,7 @@ async def outline_lines(workspace: EngineWorkspace, path: str) -> list[LineRange
             asked = time.monotonic()
             found = await definitions_of(workspace, scope, [shown])
             is_late = time.monotonic() - asked >= UNSAVED_SECONDS
-    known = [each for each in found.get(shown, ()) if not each.local]
+    known = found.get(shown, ())
     if not known:
         why = f"they were not read in {seconds:g} s" if is_late else "it seems to have none"
         if not workspace.config.index.enabled:

@@ -80,10 +80,9 @@ async def _file_at(workspace: EngineWorkspace, place: SharedPlace) -> SharedFile
 
 def _outline(file: SharedFile) -> list[LineRange]:
     record = record_of(file.source)
-    shown = [one for one in record.definitions if not one.local] if record else []
-    if not shown:
+    if record is None or not record.definitions:
         raise InvalidParams("outline", "no definitions are known in this file: read its lines")
-    return merge_ranges([LineRange(one.line + 1, one.line + 1) for one in shown])
+    return merge_ranges([LineRange(each.line + 1, each.line + 1) for each in record.definitions])
 
 
 def _identical(workspace: EngineWorkspace, file: SharedFile) -> Path | None:
