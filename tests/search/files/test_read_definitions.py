@@ -147,6 +147,39 @@ async def test_an_outline_has_the_first_lines_of_definitions(
     assert not (folder / ".winnow").exists()
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "lines"),
+    [
+        (
+            "a.swift",
+            "// Ä\nextension Shop:\n    Runner {\n    func run() {}\n}\n",
+            ["extension Shop:", "    func run() {}"],
+        ),
+        (
+            "a.rs",
+            "impl Run for Shop {\n    // Runs.\n    fn run() {}\n}\n",
+            ["impl Run for Shop {", "    fn run() {}"],
+        ),
+        (
+            "a.go",
+            "package a\n\n// Run runs.\nfunc (s *Shop) Run() {\n}\n",
+            ["func (s *Shop) Run() {"],
+        ),
+        (
+            "a.kt",
+            "@Fast\nfun Shop.run() {\n}\n",
+            ["fun Shop.run() {"],
+        ),
+    ],
+)
+async def test_an_outline_has_the_extensions_of_types(
+    make_workspace: MakeWorkspace, folder: Path, path: str, text: str, lines: list[str]
+) -> None:
+    write_files(folder, {path: text})
+    result = await read(make_workspace, folder, path=path, outline=True)
+    assert [line for chunk in result.chunks for line in chunk.content.splitlines()] == lines
+
+
 async def test_an_outline_needs_definitions(make_workspace: MakeWorkspace, folder: Path) -> None:
     write_files(folder, {"notes.txt": "nothing\n"})
     with pytest.raises(InvalidParams, match="it seems to have none"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from winnow.errors import IndexUnavailable
 from winnow.index.snapshot import Snapshot
@@ -12,15 +13,28 @@ from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.workspace import EngineWorkspace
 
+Found = TypeVar("Found", bound=Collection[object])
+
 
 async def definitions_of(
     workspace: EngineWorkspace, scope: Scope, paths: Sequence[str]
 ) -> Mapping[str, Sequence[Definition]]:
-    """Return the definitions of files, by their paths in the scope.
+    """Return the definitions of files, by their paths in the scope."""
+    return await read_symbols(workspace, scope, paths, Snapshot.definitions_in)
 
-    Workers parse them now, before the files of an index that is being built, and nothing is
+
+async def read_symbols(
+    workspace: EngineWorkspace,
+    scope: Scope,
+    paths: Sequence[str],
+    read: Callable[[Snapshot, str], Found],
+) -> Mapping[str, Found]:
+    """Return the results of ``read`` for files, by their paths in the scope, except empty ones: of
+    a file whose text alone is indexed, the symbols are unknown.
+
+    Workers parse the files now, before the files of an index that is being built, and nothing is
     written. After two seconds, the files that are not parsed yet are left out. If the index is
-    switched off, only the definitions of a cluster's files are known.
+    switched off, only the symbols of a cluster's files are known.
     """
     requested = {scope.absolute(path): path for path in paths if may_have_symbols(path)}
     parsed = requested if workspace.config.index.enabled else ()
@@ -30,14 +44,12 @@ async def definitions_of(
     snapshot = workspace.index.snapshot(workspace.buffers, 0, parsed, further=further)
     try:
         async with snapshot as (view, _):
-            return await view.read(_definitions_in, view, requested)
+            return await view.read(_read_each, view, requested, read)
     except IndexUnavailable:
         return {}
 
 
-def _definitions_in(
-    view: Snapshot, requested: Mapping[str, str]
-) -> dict[str, Sequence[Definition]]:
-    """Return the definitions of the files that are parsed and have some: of a file whose text alone
-    is indexed, they are unknown."""
-    return {path: found for full, path in requested.items() if (found := view.definitions_in(full))}
+def _read_each(
+    view: Snapshot, requested: Mapping[str, str], read: Callable[[Snapshot, str], Found]
+) -> dict[str, Found]:
+    return {path: found for full, path in requested.items() if (found := read(view, full))}

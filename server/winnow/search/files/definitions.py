@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from winnow.errors import IndexUnavailable, InvalidParams, NotFound
 from winnow.index.builder.unsaved import UNSAVED_SECONDS
-from winnow.search.code.definitions import definitions_of
+from winnow.index.snapshot import Snapshot
+from winnow.search.code.definitions import read_symbols
 from winnow.search.symbols.navigation import spellings
+from winnow.search.symbols.requests import sources_of
 from winnow.search.symbols.search import find_symbols, name_meant
-from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
+from winnow.text.lines import SourceTexts
 from winnow.text.paths import locate
 from winnow.text.reading import LineRange
 from winnow.text.scope import Filters
@@ -68,7 +71,8 @@ async def definition_named(
 
 
 async def outline_lines(workspace: EngineWorkspace, path: str) -> list[LineRange]:
-    """Return the lines on which the definitions of a file begin. Begins no index.
+    """Return the lines on which the definitions of a file begin, and the extensions of types that
+    contain them. Begins no index.
 
     Raises InvalidParams if none are known, NoWorkspace, NotFound and PathOutsideWorkspace.
     """
@@ -76,19 +80,31 @@ async def outline_lines(workspace: EngineWorkspace, path: str) -> list[LineRange
     located = locate(path, roots, tuple(workspace.buffers))
     scope = workspace.scope(Filters())
     shown = scope.prefix(located.place) + located.below
+    lines_in = functools.partial(_outline_in, sources_of(workspace))
     seconds, began, is_late = workspace.config.limits.search_seconds, time.monotonic(), True
-    found: Mapping[str, Sequence[Definition]] = {}
+    found: Mapping[str, Collection[int]] = {}
     with workspace.index.beginning_none():
         # The first worker may take longer to start than a search waits for it.
         while not found and is_late and time.monotonic() - began < seconds:
             asked = time.monotonic()
-            found = await definitions_of(workspace, scope, [shown])
+            found = await read_symbols(workspace, scope, [shown], lines_in)
             is_late = time.monotonic() - asked >= UNSAVED_SECONDS
-    known = found.get(shown, ())
-    if not known:
+    if not found:
         why = f"they were not read in {seconds:g} s" if is_late else "it seems to have none"
         if not workspace.config.index.enabled:
             why = "the index is switched off"
         problem = f"the definitions in this file are unknown: {why}; read its lines"
         raise InvalidParams("outline", problem)
-    return [LineRange(each.line + 1, each.line + 1) for each in known]
+    return [LineRange(line + 1, line + 1) for line in found[shown]]
+
+
+def _outline_in(sources: SourceTexts, view: Snapshot, path: str) -> Collection[int]:
+    definitions = view.definitions_in(path)
+    lines = {each.line for each in definitions}
+    source, table = sources.read(path), view.scope_table(path)
+    if source is not None and table is not None:
+        # A method that is declared outside of its class is such a part itself.
+        begun = {each.start for each in definitions}
+        parts = {scope.start for scope in table.scopes if scope.kind == "part"}
+        lines.update(map(source.line_at, parts - begun))
+    return lines
