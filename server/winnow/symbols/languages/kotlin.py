@@ -72,17 +72,28 @@ _CONSTRUCTOR_BELOW = re.compile(
     rb"((?:\s|@[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|private\b|internal\b|protected\b|public\b)*"
     rb"constructor)(?=\s*\()"
 )
+# It takes the body of a class for the last argument of what it delegates to: `class A : B by c {`.
+_DELEGATION = re.compile(
+    rb"\b(?:class|object)\b(?:(?!\b(?:class|object|interface|fun|va[lr])\b)[^(){}=]"
+    rb"|\((?:[^()]|\([^()]*\))*\))*"
+    rb"[ \t](by)[ \t]+[\w.]+(?:\([^(){}]*\))?([ \t])(?=[ \t]*\{(?![^{}]*\}[ \t]*\{))"
+)
 _NOT_SPACE = re.compile(rb"\S")
 
 
 def clean(source: bytes) -> bytes:
-    """Return the text without annotations and keywords of constructors on the line below a class,
-    as formatters write them. Offsets stay the same. Uses of these annotations are not found."""
-    if b"constructor" not in source:
-        return source
+    """Return the text with what the grammar cannot parse replaced. Offsets stay the same.
+
+    Annotations and keywords of constructors on the line below a class, as formatters write them,
+    become blanks: uses of these annotations are not found. `B by c` becomes `B (  c)`.
+    """
     cleaned = bytearray(source)
-    for found in _CONSTRUCTOR_BELOW.finditer(source):
-        cleaned[found.start(1) : found.end(1)] = _NOT_SPACE.sub(b" ", found[1])
+    if b"constructor" in source:
+        for found in _CONSTRUCTOR_BELOW.finditer(source):
+            cleaned[found.start(1) : found.end(1)] = _NOT_SPACE.sub(b" ", found[1])
+    for found in _DELEGATION.finditer(source):
+        cleaned[found.start(1) : found.end(1)] = b"( "
+        cleaned[found.start(2) : found.end(2)] = b")"
     return bytes(cleaned)
 
 
