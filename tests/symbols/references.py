@@ -49,6 +49,7 @@ def check_references(folder: Path, files: Mapping[str, str]) -> None:
     with indexed(folder) as view:
         navigation = Navigation(view, SourceTexts([folder], {}, 1_000_000))
         answers = {label: _answered(navigation, folder, *place) for label, place in queried.items()}
+        assert not navigation.changed
     # As one list of lines, so that a failing test shows the differences.
     assert _listed(answers) == _listed(expected)
 

@@ -622,6 +622,19 @@ def test_scripts_of_components_import_as_modules_do(tmp_path: Path) -> None:
     )
 
 
+def test_a_value_is_exported_as_the_default(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "settings.ts": "export default read({ a: 1 })  // ref: default definition\n",
+            "use.ts": (
+                "import settings from './settings'  // ref: default import\n"
+                "export const a = settings.a  // ref: default read\n"
+            ),
+        },
+    )
+
+
 def test_a_component_has_the_name_of_its_file(tmp_path: Path) -> None:
     files = {
         "ui/AlertBox.vue": "<template><b/></template>\n<script setup>\nconst a = 1\n</script>\n",

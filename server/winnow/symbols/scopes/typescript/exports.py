@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from winnow.symbols.file_symbols import BINDS, IMPORTED, MENTIONED, ROLE, STRING, Import
+from winnow.symbols.file_symbols import BINDS, DEFINES, IMPORTED, MENTIONED, ROLE, STRING, Import
 from winnow.symbols.scopes.nodes import field
 from winnow.symbols.scopes.typescript.imports import add_import, add_specifiers, string_text
 
@@ -96,7 +96,8 @@ def _export_default(extraction: Extraction, scope: int, node: tree_sitter.Node) 
         if value.type == "identifier":
             extraction.flags[name.start_byte] = MENTIONED
     else:
-        extraction.more.append(("default", value.start_byte, BINDS))
+        word = next(child for child in node.children if child.type == "default")
+        extraction.more.append(("default", word.start_byte, BINDS | DEFINES))
 
 
 def add_common_export(extraction: Extraction, node: tree_sitter.Node) -> None:
