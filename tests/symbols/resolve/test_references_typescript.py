@@ -637,12 +637,18 @@ def test_a_value_is_exported_as_the_default(tmp_path: Path) -> None:
 
 def test_a_component_has_the_name_of_its_file(tmp_path: Path) -> None:
     files = {
-        "ui/AlertBox.vue": "<template><b/></template>\n<script setup>\nconst a = 1\n</script>\n",
+        "ui/AlertBox.vue": (
+            "<template><b/><alert-box/></template>\n<script>\nexport default { a: 1 }\n</script>\n"
+        ),
         "Form.vue": (
             "<template><AlertBox/></template>\n"
             "<script setup>\nimport AlertBox from './ui/AlertBox.vue'\n</script>\n"
         ),
         "Auto.vue": "<template><AlertBox/></template>\n",
+        "Hyphens.vue": (
+            "<template><alert-box a/><ion-icon/></template>\n"
+            "<script>\nimport AlertBox from './ui/AlertBox.vue'\n</script>\n"
+        ),
         "lazy.ts": (
             "export const Later = defineAsyncComponent(() => import('./ui/AlertBox.vue'))\n"
             "export const shown = Later\n"
@@ -660,13 +666,18 @@ def test_a_component_has_the_name_of_its_file(tmp_path: Path) -> None:
             f"{use.path.removeprefix(f'{tmp_path}/')}:{use.at} {use.name} {use.kind} {use.tier}"
             for use in navigation.references(symbol)
         ]
+    assert not navigation.changed
     assert sorted(uses) == [
         "Auto.vue:11 AlertBox call likely",
         "Form.vue:11 AlertBox call certain",
         "Form.vue:55 AlertBox import certain",
+        "Hyphens.vue:11 alert-box call certain",
+        "Hyphens.vue:63 AlertBox import certain",
         "lazy.ts:13 Later import certain",
         "lazy.ts:98 Later read certain",
         "ui/AlertBox.vue:0 AlertBox definition certain",
+        "ui/AlertBox.vue:15 alert-box call certain",
+        "ui/AlertBox.vue:54 default definition certain",
     ]
 
 
