@@ -198,6 +198,7 @@ def test_names_in_macros_of_classes_are_uses(tmp_path: Path) -> None:
                 "class Window : public QObject {  // ref: Window definition\n"
                 "  Q_OBJECT\n"
                 "  Q_PROPERTY(int sides READ side NOTIFY moved)  // ref: side read ;; moved read\n"
+                "  READ_ONLY(side);  // ref: side read\n"
                 " public:\n"
                 "  Window();  // ref: Window definition\n"
                 "  int side() const;  // ref: side definition\n"

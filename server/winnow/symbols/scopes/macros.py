@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -33,18 +33,20 @@ class Blanked(Struct, frozen=True):
 
 
 _ARGUMENTS = rb"\((?:[^(){};]|\((?:[^(){};]|\([^(){};]*\))*\))*\)"
-_STATEMENT = rb"[A-Z][A-Z0-9_]{2,}(?P<arguments>[ \t]*" + _ARGUMENTS + rb")?"
+_MACRO = rb"[A-Z][A-Z0-9_]{2,}"
+_STATEMENT = _MACRO + rb"(?P<arguments>[ \t]*" + _ARGUMENTS + rb")?"
 # `signals:`, or the second word of `public slots:`.
 _LABEL = (
     rb"(?:(?P<access>public|private|protected)[ \t]+)?"
     rb"(?!(?:public|private|protected)\b)(?P<label>\w+)(?P<colon>[ \t]*:)"
 )
 _PART = re.compile(
-    rb"[{};]|^[ \t]*(?:(?P<statement>" + _STATEMENT + rb")|" + _LABEL + rb")[ \t\r]*$",
+    rb"[{};]|^[ \t]*(?:(?P<statement>" + _STATEMENT + rb")|" + _LABEL + rb")[ \t\r]*$"
+    rb"|^[ \t]*(?P<call>(?P<called>" + _MACRO + rb")[ \t]*" + _ARGUMENTS + rb"[ \t]*;)",
     re.MULTILINE,
 )
 # `class EXPORTED("x") Name {`
-_EXPORT = rb"[ \t]+(?P<macro>[A-Z][A-Z0-9_]{2,}[ \t]*" + _ARGUMENTS + rb")(?=[ \t]+\w)"
+_EXPORT = rb"[ \t]+(?P<macro>" + _MACRO + rb"[ \t]*" + _ARGUMENTS + rb")(?=[ \t]+\w)"
 _EXPORTED = re.compile(rb"\b(?:class|struct|union)" + _EXPORT)
 # `A::~A() = default;` is parsed as an assignment.
 _DEFAULTED = re.compile(
@@ -130,27 +132,36 @@ def _sent(text: bytes) -> Iterator[Span]:
 
 def _statements(text: bytes) -> Iterator[Span]:
     """Yield macros that stand for a statement or a label in a class or namespace."""
-    kinds = ["namespace"]
+    # The kinds of the open braces, and the names before them.
+    around: list[tuple[str, Collection[bytes]]] = [("namespace", ())]
     begin = 0  # the end of the last statement
     for part in _PART.finditer(text):
         sign, (start, end) = part.group(), part.span()
         if sign == b"{":
-            kinds.append(_kind(text[begin:start]))
+            kind = _kind(text[begin:start])
+            names = _NAME.findall(text, begin, start) if kind == "class" else ()
+            around.append((kind, frozenset(names)))
         elif sign == b"}":
-            if len(kinds) > 1:
-                kinds.pop()
+            if len(around) > 1:
+                around.pop()
         elif sign != b";":
-            span = _blank(text, kinds[-1], part, text[begin:start].strip())
-            if span is None:
+            span = _blank(text, *around[-1], part, text[begin:start].strip())
+            if span is not None:
+                yield span
+            elif not part["call"]:
                 continue
-            yield span
         begin = end
 
 
-def _blank(text: bytes, kind: str, part: re.Match[bytes], before: bytes) -> Span | None:
+def _blank(
+    text: bytes, kind: str, names: Collection[bytes], part: re.Match[bytes], before: bytes
+) -> Span | None:
     """Return the part of a line to blank out, or None if the line belongs to something else."""
     if not kind or (before and not before.endswith(b":")):
         return None
+    if part["call"]:
+        is_macro = kind == "class" and part["called"] not in names
+        return part.span("call") if is_macro else None  # else a constructor
     if part["label"]:
         if kind != "class":
             return None
