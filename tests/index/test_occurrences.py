@@ -15,6 +15,7 @@ from conftest import MakeWorkspace, git_commit, write_files
 from indexed import MAX_BYTES, fill
 from waiting_for import until
 from winnow.config import Config, Limits
+from winnow.errors import NoSymbol
 from winnow.index import occurrences
 from winnow.index.builder import writing
 from winnow.index.builder.extraction import extract_file
@@ -26,10 +27,13 @@ from winnow.index.store.copying import copy_texts
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.index.store.file_table import FileTable
 from winnow.index.store.store import Store
+from winnow.search.code.relations import Relation
+from winnow.search.code.uses import find_related
 from winnow.search.symbols import requests
 from winnow.search.symbols.navigation import Navigation
 from winnow.symbols.file_symbols import unpack_numbers
 from winnow.text.lines import SourceTexts
+from winnow.text.scope import Filters
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
@@ -115,6 +119,28 @@ async def test_a_request_reads_the_files_with_the_name_once(
     jobs.clear()
     assert await references(workspace, "Client.send") == SEND
     assert jobs == []
+
+
+async def test_nothing_is_read_for_a_name_that_no_file_defines(
+    workspace: EngineWorkspace, jobs: list[IndexJob]
+) -> None:
+    jobs.clear()
+    with pytest.raises(NoSymbol):
+        await references(workspace, "socket")
+    with pytest.raises(NoSymbol):
+        await references(workspace, "data")  # a parameter
+    assert jobs == []
+
+
+async def test_uses_of_a_name_with_another_spelling_are_found(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    files = {"a.rb": "class A\n  def valid?\n    true\n  end\nend\nA.new.valid?\n"}
+    workspace = make_workspace(git_commit(tmp_path / "p", files))
+    await workspace.index.build()
+    relation = Relation("uses", "valid", is_certain=True)
+    found = await find_related(workspace, workspace.scope(Filters()), relation, no_progress)
+    assert [(hit.path, hit.best) for hit in found.hits] == [("a.rb", 6)]
 
 
 async def test_uses_under_an_alias_are_found(workspace: EngineWorkspace) -> None:

@@ -91,17 +91,18 @@ async def with_symbols(
     contain the name were indexed in time.
     """
     await open_index(workspace, progress)
-    reading = _Reading(workspace, needed, progress, early)
+    reading = _Reading(workspace, needed, progress, early, further)
     stores: tuple[object, ...] | None = None  # in which the relevant files were indexed
     state, prepared, attempts = workspace.index.state(), 0, 0
     is_doubted = False  # a stale index has no definition
+    is_found = False
     while True:
         if (is_doubted or not state.knows_all) and stores is None:
             async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
                 stores = view.stores
             await reading.index_files()
             prepared += 1
-        await reading.add_occurrences()
+        is_read = await reading.add_occurrences(is_found)
         snapshot = workspace.index.snapshot(
             workspace.buffers, CATCH_UP_SECONDS, needed.paths, further
         )
@@ -125,7 +126,8 @@ async def with_symbols(
                     seconds = workspace.config.limits.search_seconds
                     raise SearchTimedOut(seconds, NOT_ALL_READ) from None
                 raise
-        if await reading.needs_more(navigation):
+        is_found = True
+        if not is_read or await reading.needs_more(navigation):
             continue
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
@@ -167,12 +169,14 @@ class _Reading(Generic[E]):
         needed: Prerequisites,
         progress: Progress,
         early: EarlyResults[E] | None,
+        further: Overlay,
     ) -> None:
         self.timed_out = False
         self._workspace = workspace
         self._needed = needed
         self._progress = progress
         self._early = early
+        self._further = further
         # The names and the files whose occurrences the work reads.
         self._names = dict.fromkeys(needed.names)
         self._paths = dict.fromkeys(needed.paths)
@@ -194,17 +198,29 @@ class _Reading(Generic[E]):
             await self._take(workspace.index.index_files(paths, self._seconds_left()))
         self.timed_out |= self._seconds_left() <= 0
 
-    async def add_occurrences(self) -> None:
-        """Complete the occurrences of the files and names."""
+    async def add_occurrences(self, is_found: bool) -> bool:
+        """Complete the occurrences of the files and names; ``is_found`` is True if the work has
+        found the symbol. Otherwise a request for names alone will probably fail if no file defines
+        one of them: then this returns False at once."""
         index = self._workspace.index
         missing = await index.without_occurrences(list(self._names), self._paths)
         if not missing:
-            return
+            return True
+        if not (is_found or self._paths or await self._is_any_defined()):
+            return False
         await self._send_early()
         try:
             await self._take(index.add_occurrences(missing, self._seconds_left()))
         except asyncio.TimeoutError:
             self.timed_out = True
+        return True
+
+    async def _is_any_defined(self) -> bool:
+        snapshot = self._workspace.index.snapshot(self._workspace.buffers, 0, further=self._further)
+        async with snapshot as (view, _):
+            return await view.read(
+                lambda: any(True for name in self._names for _ in view.definitions(name))
+            )
 
     async def needs_more(self, navigation: Navigation) -> bool:
         """Return True if the work has read occurrences of other names or files, for instance of
