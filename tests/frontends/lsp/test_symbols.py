@@ -121,6 +121,32 @@ def test_references_are_sent_as_partial_results_on_request(opened: Asking, folde
     assert sorted(place(one, folder) for one in sent) == SEND
 
 
+def test_the_progress_ends_with_what_an_answer_lacks(folder: Path) -> None:
+    write_files(folder, {"other.py": "class Other:\n    def send(self): ...\nunknown().send()\n"})
+    session = Asking(folder, index=False)
+    asked = {**at(folder / "net/client.py", 6, 9), "context": {"includeDeclaration": True}}
+
+    def ends_with_all() -> bool:  # as soon as there was time to read all files
+        session.ask("textDocument/references", {**asked, "workDoneToken": "uses"})
+        uses = session.progress("uses")[-1]
+        assert uses["kind"] == "end"
+        assert uses["message"].startswith("the index is not built (")
+        return "; 1 more uses of 'send' have receivers of unknown type" in uses["message"]
+
+    wait_until(ends_with_all)
+    session.ask("workspace/symbol", {"query": "send", "workDoneToken": "symbols"})
+    symbols = session.progress("symbols")[-1]
+    assert symbols["kind"] == "end"
+    assert symbols["message"] == "Symbols may be missing: there is no index"
+    logged = [
+        one["params"]["message"]
+        for one in session.wire.notifications
+        if one["method"] == "window/logMessage"
+    ]
+    assert f"Winnow: {symbols['message']}" in logged
+    assert session.wire.stop() == 0
+
+
 def test_a_definition_is_found_through_an_import_and_a_type(opened: Asking, folder: Path) -> None:
     for line, character, expected in (
         (0, 25, "net/client.py:5:6-12"),  # the import

@@ -102,6 +102,7 @@ class _Request:
             raise JsonRpcServerNotInitialized("initialize first")
         self.server = server
         self.workspace: EngineWorkspace = server.engine
+        self.quiet = Reporter(server, None, None, "")
         self.work_done = getattr(params, "work_done_token", None)
         self.partial = getattr(params, "partial_result_token", None)
         uri = item.uri if item else params.text_document.uri
@@ -141,7 +142,7 @@ class _Request:
 
         found = await self._ask(Prerequisites(paths=[path]), work)
         if not found and (problem := (await self.workspace.index.problems()).get(path)):
-            self._log(f"No outline of {path}: {problem}")
+            self.quiet.note(f"No outline of {path}: {problem}")
         return found
 
     async def at_position(
@@ -207,13 +208,13 @@ class _Request:
         with Reporter(self.server, self.work_done, None, "References") as progress:
             async with self.workspace.search_slots:
                 uses = await self._ask(asking, all_found, progress, early)
-        if undecided:
-            self._log(
-                f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type, and"
-                " other classes also define it"
-            )
-        for path, problem in unread.items():
-            self._log(f"{path} contains {asking.names[0]!r}, but is not indexed: {problem}")
+            if undecided:
+                progress.note(
+                    f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type,"
+                    " and other classes also define it"
+                )
+            for path, problem in unread.items():
+                progress.note(f"{path} contains {asking.names[0]!r}, but is not indexed: {problem}")
         if self.partial is not None:
             emit(uses)
             return []
@@ -284,21 +285,17 @@ class _Request:
         early: EarlyResults[Any] | None = None,
     ) -> T:
         from winnow.search.symbols.requests import index_reasons, with_symbols
-        from winnow.types import no_progress
 
+        reporter = progress or self.quiet
         try:
             answered = await with_restarts(
-                lambda: with_symbols(self.workspace, asking, work, progress or no_progress, early)
+                lambda: with_symbols(self.workspace, asking, work, reporter, early)
             )
         except SearchError as error:
             raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
         for reason in index_reasons(self.workspace, answered):
-            self._log(reason)
+            reporter.note(reason)
         return answered.result
-
-    def _log(self, text: str) -> None:
-        message = {"type": int(types.MessageType.Info), "message": f"Winnow: {text}"}
-        self.server.protocol.tell("window/logMessage", message)
 
 
 # --- what is answered ----------------------------------------------------------------------

@@ -40,6 +40,7 @@ class Reporter(Progress):
         self._partial = partial
         self._title = title
         self.streaming = partial is not None
+        self._notes: list[str] = []
 
     def __enter__(self) -> Reporter:
         if self._work_done is not None:
@@ -55,7 +56,15 @@ class Reporter(Progress):
         if self._work_done is not None:
             progress = self._server.work_done_progress
             progress.tokens.pop(self._work_done, None)
-            progress.end(self._work_done, types.WorkDoneProgressEnd())
+            outcome = "; ".join(self._notes) or None
+            progress.end(self._work_done, types.WorkDoneProgressEnd(message=outcome))
+
+    def note(self, text: str) -> None:
+        """Log why the answer may be incomplete, which LSP's results can't express. The progress
+        ends with it."""
+        self._notes.append(text)
+        message = {"type": int(types.MessageType.Info), "message": f"Winnow: {text}"}
+        self._server.protocol.tell("window/logMessage", message)
 
     def __call__(
         self, message: str, *, percentage: int | None = None, partial: Result | None = None

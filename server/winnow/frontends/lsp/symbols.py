@@ -56,7 +56,9 @@ async def workspace_symbols(
             return []
         except SearchError as error:
             raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
-    symbols = [_spelled(symbol, encoding) for symbol in found]
+        if found.lacks:
+            progress.note(f"Symbols may be missing: {found.lacks}")
+    symbols = [_spelled(symbol, encoding) for symbol in found.symbols]
     if params.partial_result_token is None:
         return symbols
     for portion in (symbols[:FIRST], symbols[FIRST:]):

@@ -171,14 +171,22 @@ class TypedSymbol(NamedTuple):
     columns: tuple[int, int, int]
 
 
+class TypedSymbols(NamedTuple):
+    """Definitions for an editor, best first, and why some may be missing, or ""."""
+
+    symbols: list[TypedSymbol]
+    lacks: str
+
+
 @again_if_damaged
 async def typed_symbols(
     workspace: EngineWorkspace, text: str, limit: int, progress: Progress
-) -> list[TypedSymbol]:
+) -> TypedSymbols:
     """Return the best symbols for what a user types in an editor, from current files."""
     await open_index(workspace, progress)
     opened = _absolute(workspace.buffers)
     found: Sequence[Symbol] = ()
+    lacks = ""
 
     async def read_candidates() -> None:
         scope = workspace.scope(Filters())
@@ -191,9 +199,10 @@ async def typed_symbols(
         return symbols, view.changed({symbol.file.path for symbol in symbols})
 
     async def search() -> tuple[list[str], IndexState]:
-        nonlocal found
+        nonlocal found, lacks
         async with workspace.index.snapshot(workspace.buffers) as (view, state):
             found, changed = await view.read(find, view)
+        lacks = "" if state.state == "ready" else state_in_words(workspace.index, state)
         return changed, state
 
     prepare = read_candidates if text.strip() else None
@@ -201,7 +210,7 @@ async def typed_symbols(
         await prepare()
         prepare = None
     await retry_until_current(workspace, search, prepare, TYPING_SECONDS)
-    return [_typed(symbol) for symbol in found]
+    return TypedSymbols([_typed(symbol) for symbol in found], lacks)
 
 
 def _typed(symbol: Symbol) -> TypedSymbol:
