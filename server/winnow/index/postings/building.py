@@ -6,6 +6,7 @@ contents.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -39,10 +40,11 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
     described = [_numbers(text.chunks, "<u4").reshape(-1, CHUNK_COLUMNS) for text in contents]
     chunks = np.array([len(rows_of_text) for rows_of_text in described], np.int64)
 
-    writer.add("keys", "|u1", (np.frombuffer(key, "|u1") for key in texts), KEY_BYTES)
+    keys = np.frombuffer(b"".join(texts), "|u1")
+    writer.add("keys", "|u1", [keys], KEY_BYTES)
     writer.add("covered", "|u1", [np.array([text.covered for text in contents], "|u1")])
     writer.add("chunk_documents", "<u2", [np.repeat(np.arange(len(texts), dtype="<u2"), chunks)])
-    writer.add("chunks", "<u4", described, CHUNK_COLUMNS)
+    writer.add("chunks", "<u4", _joined(described), CHUNK_COLUMNS)
     rows = np.array([text.measures for text in contents], "<f4").reshape(-1, len(MEASURES))
     writer.add("measures", "<f4", [rows], len(MEASURES))
     _write_vectors(writer, contents, chunks)
@@ -74,11 +76,22 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
         lengths = [
             _lengths(postings, int(count)) for postings, count in zip(of_texts, units, strict=True)
         ]
-        writer.add(f"{field.name}.lengths", "<u4", lengths)
+        writer.add(f"{field.name}.lengths", "<u4", _joined(lengths))
 
 
 def _numbers(data: bytes, dtype: str) -> npt.NDArray[Any]:
-    return np.frombuffer(data, np.dtype(dtype).newbyteorder("=")).astype(dtype, copy=False)
+    return np.frombuffer(data, _native(dtype)).astype(dtype, copy=False)
+
+
+@functools.cache  # a segment has dozens of arrays for each text
+def _native(dtype: str) -> np.dtype[Any]:
+    """Return a type in the machine's byte order."""
+    return np.dtype(dtype).newbyteorder("=")
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    """Return some arrays as one: writing thousands of small ones takes several times as long."""
+    return [np.concatenate(arrays)] if arrays else []
 
 
 def _trigram_blocks(trigrams: Trigrams) -> list[Keys]:
@@ -110,8 +123,12 @@ def _write_vectors(
         return np.frombuffer(text.vectors, np.int8).reshape(-1, dimensions)
 
     each = list(zip(contents, chunks.tolist(), strict=True))
-    writer.add("vectors", "|i1", (rows(*pair)[:-1] for pair in each), dimensions)
-    writer.add("document_vectors", "|i1", (rows(*pair)[-1:] for pair in each), dimensions)
+    of_chunks, of_documents = [], []
+    for vectors in (rows(*pair) for pair in each):
+        of_chunks.append(vectors[:-1])
+        of_documents.append(vectors[-1:])
+    writer.add("vectors", "|i1", _joined(of_chunks), dimensions)
+    writer.add("document_vectors", "|i1", _joined(of_documents), dimensions)
     writer.add("with_vectors", "|u1", [np.array([bool(text.vectors) for text in contents], "|u1")])
 
 
