@@ -70,16 +70,14 @@ def chunks_of(text: bytes, definitions: Sequence[Definition]) -> list[tuple[int,
     return chunks
 
 
-def _best(places: Sequence[int], first: int, most: int) -> int:
+def _best(places: bytearray, first: int, most: int) -> int:
     """Return the best line to end a chunk that begins at ``first``: the last of equally good
     ones."""
     least = first + max(1, int((most - first) * FILLED))
-    return max(range(least, most + 1), key=lambda line: (places[line], line))
+    return places.rindex(max(places[least : most + 1]), least, most + 1)
 
 
-def _places(
-    text: bytes, lines: Sequence[bytes], definitions: Sequence[Definition]
-) -> Sequence[int]:
+def _places(text: bytes, lines: Sequence[bytes], definitions: Sequence[Definition]) -> bytearray:
     """Return how good each line is to begin a chunk, from 0."""
     places = bytearray(len(lines))
     after_blank = [number for number, line in enumerate(map(bytes.strip, lines), 1) if not line]
