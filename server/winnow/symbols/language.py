@@ -50,6 +50,7 @@ class Language(Struct, frozen=True, kw_only=True):
     | --- | --- |
     | ``@definition.<kind>`` | a complete definition; ``file_symbols.Kind`` lists the kinds |
     | ``@name`` | its name |
+    | ``@qualified`` | instead of a name: a node with the container, too (Elixir's `A.B`) |
     | ``@declaration.<kind>`` | instead of a definition: a prototype; the definition is elsewhere |
     | ``@local.<kind>`` | instead of a definition: in a function without a name |
     | ``@skipped.<kind>`` | not a definition, and later patterns cannot match it (include guards) |
@@ -100,7 +101,8 @@ class Language(Struct, frozen=True, kw_only=True):
 
     Without ``tokens``, ``scopes/plain.py`` matches references by name. A query ``uses`` then tells
     their kinds: ``@type``, ``@call`` (wins over a type) and ``@import``; ``@variable`` is the name
-    of a variable or property (PHP's ``$a``). ``prepare`` reads its other captures.
+    of a variable or property (PHP's ``$a``). `scopes/plain.py` lists further captures, and
+    ``prepare`` reads its own.
     """
 
     name: str

@@ -71,6 +71,33 @@ def test_parameters_stay_in_their_function(tmp_path: Path) -> None:
     )
 
 
+def test_modules_of_elixir_are_found_by_any_part_of_their_name(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "lib/session.ex": "defmodule Shop.Session do # ref: Shop.Session definition\nend\n",
+            "lib/data.ex": "defmodule Shop.Session.Data do # ref: Shop.Session read likely\nend\n",
+            "lib/web.ex": (
+                "defmodule Web do\n"
+                "  alias Shop.Session # ref: Shop.Session import likely\n"
+                "  def run(x), do: Session.save(x) # ref: Shop.Session read likely\n"
+                "  def go(x), do: Shop.Session.save(x) # ref: Shop.Session read likely\n"
+                "end\n"
+            ),
+        },
+    )
+
+
+def test_modules_of_haskell_are_found_by_any_part_of_their_name(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "Shop/Cart.hs": "module Shop.Cart where -- ref: Shop.Cart definition\n",
+            "Main.hs": "import Shop.Cart -- ref: Shop.Cart read likely\n",
+        },
+    )
+
+
 def test_only_related_languages_share_names(tmp_path: Path) -> None:
     check_references(
         tmp_path,

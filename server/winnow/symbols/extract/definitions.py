@@ -91,6 +91,7 @@ class _Found(NamedTuple):
     sort: str  # definition, declaration, local, inside, skipped
     kind: str
     node: tree_sitter.Node
+    qualifiers: str  # in the node of the name
     name: str
     place: tuple[int, int]  # row and column
     end_line: int
@@ -153,10 +154,15 @@ class _Captured:
         sort, kind = _SORTS[capture]
         node = captures[capture][0]
         # A pattern with repetition captures several nodes; the last one is the name.
-        named = captures["name"][-1] if "name" in captures else self._language.name_of(node)
+        names = captures.get("name") or captures.get("qualified")
+        named = names[-1] if names else self._language.name_of(node)
         if named is None and kind:
             return
+        qualifiers = ""
         name, before = _name(self._language, self._source, named) if named else ("", 0)
+        if "qualified" in captures:
+            qualifiers, dot, name = name.rpartition(".")
+            before += len(f"{qualifiers}{dot}".encode())
         # Matches that are not definitions are keyed by their start: one starts there at most.
         at = named.start_byte + before if named is not None and kind else node.start_byte
         key = (at, sort == "inside")
@@ -172,6 +178,7 @@ class _Captured:
             sort,
             kind,
             node,
+            qualifiers,
             name,
             (row, column + before),
             node.end_point[0],
@@ -346,7 +353,7 @@ def _nested(
         if language.flat and begins_line and outer.kind in FUNCTIONS:
             outer = _container([over for over in around if over.kind not in FUNCTIONS], match)
         local = match.sort == "local" or outer.local
-        container, above = outer.name, outer.kind
+        container, above = _qualified(outer.name, match.qualifiers), outer.kind
         nodes = match.captures.get("container") or match.captures.get("namespace")
         if nodes:
             names = [_parts(_text(source, node)) for node in nodes]
@@ -412,7 +419,7 @@ def _once(definitions: list[Definition], typed: set[int], kinds: Sequence[str]) 
 
 
 def _qualified(container: str, name: str) -> str:
-    return f"{container}.{name}" if container else name
+    return f"{container}.{name}" if container and name else container or name
 
 
 def _parts(name: str) -> str:

@@ -27,13 +27,13 @@ DEFINITIONS = f"""
     (arguments [(string) (sigil)] @text))) @comment (#any-of? @_doc "doc" "typedoc"))
 ((unary_operator operand: (call target: (identifier) @_at)) @between
   (#any-of? @_at "spec" "impl" "deprecated" "since" "tag" "doc" "dialyzer"))
-((call target: (identifier) @_def (arguments . (alias) @name) {_MODULE_DOC})
+((call target: (identifier) @_def (arguments . (alias) @qualified) {_MODULE_DOC})
   @definition.module (#eq? @_def "defmodule"))
-((call target: (identifier) @_def (arguments . (alias) @name) {_MODULE_DOC})
+((call target: (identifier) @_def (arguments . (alias) @qualified) {_MODULE_DOC})
   @definition.interface (#eq? @_def "defprotocol"))
-((call target: (identifier) @_def (arguments . (alias) @name))
+((call target: (identifier) @_def (arguments . (alias) @qualified))
   @definition.module (#eq? @_def "defmodule"))
-((call target: (identifier) @_def (arguments . (alias) @name))
+((call target: (identifier) @_def (arguments . (alias) @qualified))
   @definition.interface (#eq? @_def "defprotocol"))
 ((call target: (identifier) @_def (arguments . (alias) @name)) @inside (#eq? @_def "defimpl"))
 ((call target: (identifier) @_def {_HEAD}) @definition.function
@@ -67,6 +67,7 @@ DEFINITIONS = f"""
 """
 
 USES = """
+(alias) @qualified
 (struct (alias) @type)
 (call target: [(identifier) @call (dot right: (identifier) @call)])
 (binary_operator operator: "|>" right: (identifier) @call)

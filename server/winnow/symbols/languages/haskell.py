@@ -22,7 +22,7 @@ DEFINITIONS = (
 (export variable: (variable) @listed)
 (export operator: (prefix_id (_) @listed))
 (exports (module_export (module) @listed))
-(header module: (module) @name) @definition.module
+(header module: (module) @qualified) @definition.module
 (data_type name: (name) @name) @definition.struct
 (newtype name: (name) @name) @definition.struct
 (type_synomym name: (name) @name) @definition.type

@@ -12,6 +12,7 @@ Everything else comes from the definitions and from the query `Language.uses`:
 | ``@anonymous`` | a class without a name |
 | ``@local`` | a name that a variable binds, up to the end of the innermost ``@block`` |
 | ``@keyword`` | the name of an argument in a call |
+| ``@qualified`` | several names with dots between them (Elixir's `A.B`) |
 """
 
 from __future__ import annotations
@@ -146,9 +147,11 @@ def find_occurrences(
         bases = extraction.bases.setdefault(extraction.scope_at(node.start_byte), [])
         bases.append(extraction.text(node))
     extraction.each("keyword", _keyword)
+    qualified = {node.start_byte: _between_dots(node) for node in captured.get("qualified", ())}
     for capture, flag in _USES.items():
         for node in captured.get(capture, ()):
-            extraction.flags[node.start_byte] = flag
+            *_, (last, _) = qualified.get(node.start_byte, [node.byte_range])
+            extraction.flags[last] = flag
     if language.prepare is not None:
         language.prepare(extraction)
     grammar = language.grammar or language.name
@@ -160,7 +163,12 @@ def find_occurrences(
     variables = _Variables(captured)
     names: dict[str, list[int]] = {}
     defined = {(definition.at, definition.name) for definition in extraction.definitions}
-    places = {node.byte_range for node in captured.get("identifier", ()) if not node.child_count}
+    places = {
+        place
+        for node in captured.get("identifier", ())
+        if not node.child_count
+        for place in qualified.get(node.start_byte, [node.byte_range])
+    }
     source, uses, owners = extraction.source, extraction.flags, extraction.owners
     # Most of the extraction's time is spent in this loop.
     for start, end in sorted(places):
@@ -192,6 +200,15 @@ def find_occurrences(
     for name, at, flag in extraction.more:
         names.setdefault(name, []).extend((at, flag, 0))
     return {name: array("I", numbers).tobytes() for name, numbers in names.items()}
+
+
+def _between_dots(node: tree_sitter.Node) -> list[tuple[int, int]]:
+    """Return the start and end of each name in a node."""
+    places, start = [], node.start_byte
+    for part in (node.text or b"").split(b"."):
+        places.append((start, start + len(part)))
+        start += len(part) + 1
+    return places
 
 
 def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
