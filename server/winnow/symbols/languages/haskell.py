@@ -16,8 +16,16 @@ def _functions(around: str, kind: str) -> str:
 """
 
 
+def _applied(name: str, field: str, most: int) -> str:
+    """Return a pattern for a name that is applied to no more than so many arguments."""
+    patterns = [name]
+    for _ in range(most):
+        patterns.append(f"(apply {field}: {patterns[-1]})")
+    return f"[{' '.join(patterns)}]"
+
+
 DEFINITIONS = (
-    """
+    f"""
 (export type: (name) @listed)
 (export variable: (variable) @listed)
 (export operator: (prefix_id (_) @listed))
@@ -38,17 +46,13 @@ DEFINITIONS = (
 (class name: (name) @name) @definition.interface
 (instance patterns: (type_patterns . [
     (name) @name
-    (parens type: [
-      (name) @name
-      (apply constructor: (name) @name)
-      (apply constructor: (apply constructor: (name) @name))
-      (apply constructor: (apply constructor: (apply constructor: (name) @name)))
-    ])
+    (parens type: {_applied("(name) @name", "constructor", 3)})
   ])) @inside
 (instance name: (name) @name) @inside
-(pattern_synonym (equation synonym: (apply function: (constructor) @name)))
+(pattern_synonym (equation synonym: {_applied("(constructor) @name", "function", 8)}))
   @definition.function
-(pattern_synonym (equation synonym: (constructor) @name)) @definition.function
+(pattern_synonym (equation synonym: (infix operator: (_) @name))) @definition.function
+(pattern_synonym (equation synonym: (record constructor: (_) @name))) @definition.function
 (foreign_import signature: (signature name: (variable) @name)) @definition.function
 (declarations (bind pattern: (tuple element: (variable) @name)) @definition.variable)
 (local_binds (function name: (_) @name) @definition.function)

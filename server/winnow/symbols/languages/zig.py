@@ -30,6 +30,8 @@ DEFINITIONS = (
     + _declared("constant", '(VarDecl "const" . variable_type_function: (_) @name)')
     + _declared("variable", '(VarDecl "var" . variable_type_function: (_) @name)')
     + """
+(source_file (ContainerField (doc_comment) @doc field_member: (_) @name) @definition.property)
+(source_file (ContainerField field_member: (_) @name) @definition.property)
 (ContainerField (doc_comment) @doc field_member: (_) @name) @definition.field
 (ContainerField field_member: (_) @name) @definition.field
 (ContainerDecl (ContainerDeclType "enum") (ContainerField (doc_comment) @doc
@@ -60,5 +62,6 @@ ZIG = Language(
     definitions=DEFINITIONS,
     exported=exported,
     comments=("line_comment", "doc_comment"),
-    name_part=r'[^@"]+',
+    # Of `"name"` and `@"name"`, what is in quotes.
+    name_part=r'(?<=")(?:[^"\\]|\\.)+|^[^@"]+',
 )
