@@ -132,30 +132,6 @@ SOURCES: Mapping[str, tuple[str, str]] = {
         " interface:Run method:Run.go enum:Color enum_member:Color.red"
         " enum_member:Color.green function:add macro:Foo",
     ),
-    "dart": (
-        "/// A shop.\n"
-        "class Shop extends Base with M {\n"
-        "  final int count = 1;\n"
-        "  static const max = 3;\n"
-        "  Shop(this.count);\n"
-        "  Shop.named();\n"
-        "  void run(int x) { var y = 1; }\n"
-        "  int get total => 1;\n"
-        "  set total(int v) {}\n"
-        "}\n"
-        "abstract class Run { void go(); }\n"
-        "enum Color { red, green }\n"
-        "mixin M {}\n"
-        "extension Ext on String { void shout() {} }\n"
-        "typedef F = void Function(int);\n"
-        "void main() { helper() {} }\n"
-        "final int top = 1;\n"
-        "const limit = 2;\n",
-        "class:Shop field:Shop.max constructor:Shop.Shop constructor:Shop.Shop"
-        " method:Shop.run method:Shop.total class:Run method:Run.go enum:Color"
-        " enum_member:Color.red enum_member:Color.green trait:M type:Ext type:F"
-        " function:main function:helper variable:top variable:limit",
-    ),
     "elm": (
         "module Demo exposing (..)\n"
         "\n"

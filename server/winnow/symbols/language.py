@@ -59,6 +59,7 @@ class Language(Struct, frozen=True, kw_only=True):
     | ``@container`` | the class that the definition belongs to, if it is not inside that class |
     | ``@namespace`` | like ``@container``, but its functions are not methods |
     | ``@first`` | the start of the definition, if it precedes the captured node (Zig's ``pub``) |
+    | ``@last`` | the end of the definition, if it follows the captured node (Dart's bodies) |
     | ``@typed`` | makes this match win among the kinds ``once`` |
     | ``@doc`` | its doc comment, if not the comment before it |
     | ``@comment`` with ``@text`` | a doc comment that is not a comment node |

@@ -100,10 +100,10 @@ def test_every_grammar_is_installed_and_cobol_is_not_allowed() -> None:
 
 
 def test_a_language_without_a_query_is_marked_as_generic() -> None:
-    language = language_of("lib/shop.dart")
+    language = language_of("lib/shop.d")
     assert language is not None
     symbols = extract(language, b"class Shop {}\n")
-    assert (symbols.language, symbols.generic) == ("dart", True)
+    assert (symbols.language, symbols.generic) == ("d", True)
     assert [(one.kind, one.name) for one in symbols.definitions] == [("class", "Shop")]
 
 
@@ -137,8 +137,8 @@ def test_only_the_first_keys_of_a_data_table_are_symbols() -> None:
 
 
 def test_generic_definitions_skip_local_variables() -> None:
-    source = b"void run() { final int local = 1; }\nfinal int top = 2;\n"
-    found = extract(generic_languages()["dart"], source).definitions
+    source = b"void run() { int local = 1; }\nint top = 2;\n"
+    found = extract(generic_languages()["d"], source).definitions
     assert [(one.kind, one.name) for one in found] == [("function", "run"), ("variable", "top")]
 
 

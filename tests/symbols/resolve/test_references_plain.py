@@ -98,6 +98,31 @@ def test_modules_of_haskell_are_found_by_any_part_of_their_name(tmp_path: Path) 
     )
 
 
+def test_members_of_dart_are_found_through_their_class(tmp_path: Path) -> None:
+    check_references(
+        tmp_path,
+        {
+            "lib/shop.dart": (
+                "class Shop { // ref: Shop definition\n"
+                "  final int count; // ref: Shop.count definition\n"
+                "  Shop(this.count); // ref: Shop definition ;; Shop.count read likely\n"
+                "  int twice() { // ref: Shop.twice definition\n"
+                "    return this.count * 2; // ref: Shop.count read likely\n"
+                "  }\n"
+                "}\n"
+            ),
+            "lib/use.dart": (
+                "void main(Shop shop) { // ref: Shop type likely\n"
+                "  shop.twice(); // ref: Shop.twice call likely\n"
+                "  final count = 1;\n"
+                "  print(count);\n"
+                "  Shop(2); // ref: Shop call likely\n"
+                "}\n"
+            ),
+        },
+    )
+
+
 def test_only_related_languages_share_names(tmp_path: Path) -> None:
     check_references(
         tmp_path,

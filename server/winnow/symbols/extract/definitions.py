@@ -170,9 +170,10 @@ class _Captured:
         if earlier is not None and earlier.pattern <= pattern:
             return
         row, column = (named or node).start_point
+        last = captures.get("last", [node])[0]
         self.found[key] = _Found(
             captures["first"][0].start_byte if "first" in captures else node.start_byte,
-            node.end_byte,
+            last.end_byte,
             at,
             pattern,
             sort,
@@ -181,7 +182,7 @@ class _Captured:
             qualifiers,
             name,
             (row, column + before),
-            node.end_point[0],
+            last.end_point[0],
             captures,
         )
 
@@ -481,7 +482,8 @@ def _signature(
 ) -> str:
     """Return the definition up to its body, on one line, without comments at the ends of lines."""
     long = kind in _LONG
-    body = _body(match.node) if long else None
+    behind = match.captures.get("last", (None,))[0]
+    body = behind or _body(match.node) if long else None
     # Some grammars make the doc the first part of the definition.
     doc = match.captures.get("doc")
     start = doc[0].end_byte if doc and doc[0].start_byte == match.start else match.start

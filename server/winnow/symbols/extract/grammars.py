@@ -22,7 +22,6 @@ FILES: Mapping[str, str] = {
     "capnp": ".capnp",
     "clarity": ".clar",
     "d": ".d .di",
-    "dart": ".dart",
     "elm": ".elm",
     "erlang": ".erl .hrl .escript .app.src rebar.config",
     "fish": ".fish",
@@ -69,7 +68,6 @@ FILES: Mapping[str, str] = {
 
 # Interpreters in a `#!` line, by grammar.
 PROGRAMS: Mapping[str, str] = {
-    "dart": "dart",
     "erlang": "escript",
     "fish": "fish",
     "julia": "julia",
