@@ -98,6 +98,25 @@ def test_modules_of_haskell_are_found_by_any_part_of_their_name(tmp_path: Path) 
     )
 
 
+def test_annotations_of_constructors_and_implicit_parameters_use_types_of_scala(
+    tmp_path: Path,
+) -> None:
+    check_references(
+        tmp_path,
+        {
+            "inject.scala": "class Inject // ref: Inject definition\n",
+            "request.scala": "class Request // ref: Request definition\n",
+            "use.scala": (
+                "class A @Inject() (val a: Int)(implicit b: Int) { // ref: Inject type likely\n"
+                "  def index = Action { implicit r: Request => // ref: Request type likely\n"
+                "    1\n"
+                "  }\n"
+                "}\n"
+            ),
+        },
+    )
+
+
 def test_members_of_dart_are_found_through_their_class(tmp_path: Path) -> None:
     check_references(
         tmp_path,

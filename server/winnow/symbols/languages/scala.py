@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+from winnow.symbols.file_symbols import IN_TYPE
 from winnow.symbols.language import Language, hidden_by
+
+if TYPE_CHECKING:
+    from winnow.symbols.extract.extraction import Extraction
 
 
 def _values(around: str, kind: str) -> str:
@@ -63,6 +70,32 @@ USES = """
 (arrow_renamed_identifier name: (identifier) @import)
 """
 
+# What the grammar does not parse: the annotation of a constructor, whose parameters it takes for
+# those of the annotation; the type of an implicit parameter in `{ implicit a: A => … }`.
+_UNPARSABLE = re.compile(
+    rb"@[\w.]+\([^()\r\n]*\)(?=\s*(?:(?:private|protected)(?:\[\w+\])?\s*)?\()"
+    rb"|(?<=\{)(?P<before>\s*implicit\s+\w+)(?P<type>\s*:[^={}\r\n]*)(?==>)"
+)
+_NAME = re.compile(rb"[^\W\d]\w*")
+
+
+def clean(source: bytes) -> bytes:
+    """Return the text without what the grammar does not parse. Offsets stay the same."""
+    return _UNPARSABLE.sub(_blank, source)
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    before = found["before"] or b""
+    return before.ljust(len(found[0]))
+
+
+def collect(extraction: Extraction) -> None:
+    """Add the types that :func:`clean` removes."""
+    for found in _UNPARSABLE.finditer(extraction.source):
+        group = "type" if found["type"] else 0
+        for name in _NAME.finditer(extraction.source, *found.span(group)):
+            extraction.more.append((name[0].decode(), name.start(), IN_TYPE))
+
 
 SCALA = Language(
     name="scala",
@@ -70,6 +103,8 @@ SCALA = Language(
     programs=("scala", "amm"),
     definitions=DEFINITIONS,
     uses=USES,
+    clean=clean,
+    collect=collect,
     exported=hidden_by(r"\bprivate\b"),
     comments=("comment", "block_comment"),
     header=("enum_case_definitions",),
