@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from winnow.symbols.language import Language
 
-DEFINITIONS = """
+
+def _tables(assigned: str, field: str, kind: str) -> str:
+    """Return patterns for the fields of a global table: `{…}`, and `Base:extend{…}`."""
+    table = f"(table_constructor (field name: (identifier) @name {field}) @definition.{kind})"
+    value = f"[{table} (function_call arguments: (arguments . {table}))]"
+    assignment = f"""(assignment_statement
+  (variable_list . name: (_) @{assigned} .) (expression_list . value: {value}))"""
+    return f"(chunk (variable_declaration {assignment}))\n(chunk {assignment})\n"
+
+
+DEFINITIONS = (
+    """
 (function_declaration name: (identifier) @name) @definition.function
 (function_declaration name: (dot_index_expression
   table: (_) @namespace field: (identifier) @name)) @definition.function
@@ -23,23 +34,20 @@ DEFINITIONS = """
 (chunk (assignment_statement (variable_list name: (identifier) @name)) @definition.variable)
 (chunk (assignment_statement (variable_list name: (dot_index_expression
   table: (_) @namespace field: (identifier) @name))) @definition.field)
+"""
+    + _tables("container", "value: (function_definition)", "method")
+    + _tables("namespace", "", "field")
+    + """
 (assignment_statement
   (variable_list . name: (_) @container .)
   (expression_list . value: (table_constructor (field
     name: (identifier) @name value: (function_definition)) @definition.method)))
 (table_constructor (field
   name: (identifier) @name value: (function_definition)) @definition.function)
-(chunk (variable_declaration (assignment_statement
-  (variable_list . name: (identifier) @namespace .)
-  (expression_list . value: (table_constructor (field name: (identifier) @name)
-    @definition.field)))))
-(chunk (assignment_statement
-  (variable_list . name: (_) @namespace .)
-  (expression_list . value: (table_constructor (field name: (identifier) @name)
-    @definition.field))))
 (chunk (return_statement (expression_list (table_constructor
   (field name: (identifier) @name) @definition.property))))
 """
+)
 
 USES = """
 (function_call name: [
