@@ -167,6 +167,43 @@ async def test_each_kind_of_question_has_its_places(
     assert rows(result)[0] == found
 
 
+async def test_implementations_are_found_apart_from_their_type(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "lib/disk.ex": "defprotocol Shop.Disk do\nend\ndefmodule Shop.Hook do\nend\n",
+        "lib/local.ex": (
+            "defmodule Shop.Local do\n  @behaviour Shop.Hook\nend\n"
+            "defimpl Shop.Disk, for: Shop.Local do\nend\n"
+        ),
+        "Ranged.hs": "class Ranged a where\n  start :: a -> Int\n",
+        "Fix.hs": "data Fix = Fix Int\ninstance Ranged Fix where\n  start (Fix a) = a\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    for query, found in (
+        ("implementations of Shop.Disk", ("lib/local.ex", 1, "Shop.Local", "derives from `Disk`")),
+        ("what implements Shop.Hook", ("lib/local.ex", 1, "Shop.Local", "derives from `Hook`")),
+        ("implementations of Ranged", ("Fix.hs", 1, "Fix", "derives from `Ranged`")),
+    ):
+        assert rows(await search(workspace, query)) == [found], query
+
+
+async def test_the_uses_of_what_is_no_class_may_derive_from_it(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "base.lua": "local Base = {}\nfunction Base:extend(o) end\nreturn Base\n",
+        "sub.lua": 'local Base = require("base")\nlocal Sub = Base:extend{}\n',
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    result = await search(workspace, "subclasses of Base")
+    assert result.warnings == ["what derives from a variable is unknown: these are its uses"]
+    assert ("sub.lua", 2) in {(hit.path, hit.best_line) for hit in result.results}
+    assert rows(await search(workspace, "who calls Base:extend"))[0][0] == "sub.lua"
+
+
 async def test_an_unused_name_leads_to_its_definition(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "who calls unused")
     assert result.reason.endswith("it asks for callers; nothing calls unused")

@@ -176,14 +176,14 @@ async def test_a_filter_by_kinds_is_incomplete_if_the_syntax_does_not_tell_them(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     files = {
-        "a.hs": "data Money = Money Int\n",
+        "a.zig": "const Money = struct {};\n",
         "a.rb": "class Client\nend\n",
     }
     workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
     found = await find(workspace, name="Money", kinds=["type"])
     assert (found.total_found, found.completeness.reasons) == (
         0,
-        ["the kinds of uses in haskell are guesses: a filter by kinds may miss some"],
+        ["the kinds of uses in zig are guesses: a filter by kinds may miss some"],
     )
     assert (await find(workspace, name="Money")).completeness.complete
     assert (await find(workspace, name="Client", kinds=["type"])).completeness.complete

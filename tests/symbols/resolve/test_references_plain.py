@@ -93,7 +93,7 @@ def test_modules_of_haskell_are_found_by_any_part_of_their_name(tmp_path: Path) 
         tmp_path,
         {
             "Shop/Cart.hs": "module Shop.Cart where -- ref: Shop.Cart definition\n",
-            "Main.hs": "import Shop.Cart -- ref: Shop.Cart read likely\n",
+            "Main.hs": "import Shop.Cart -- ref: Shop.Cart import likely\n",
         },
     )
 

@@ -48,7 +48,7 @@ def _written(name: str, quotes: str) -> str:
     )
 
 
-_NAMED = _written(rf"{_PART}(?:(?:\.|::|->|#){_PART})*", "`")
+_NAMED = _written(rf"{_PART}(?:(?:\.|::?|->|#){_PART})*", "`")
 # Modules have further names: `find-my-way`, `@scope/name`, `sys/stat.h`.
 _MODULE = _written(r"@?\w(?:[\w.:/-]*\w)?", "`'\"<>")
 # The forms of verbs: as in "who calls", "where do we call" and "where is it called"; then nouns.

@@ -71,6 +71,8 @@ _NOTHING: dict[RelationKind, str] = {
     "callees": "nothing is called by",
 }
 _MODULES = ("module", "namespace")
+# The kinds that others can derive from: in Elixir, a behaviour is a module.
+_BASES = CLASSES | {"module"}
 # Lines before and after a use outside of functions.
 _AROUND = 3
 
@@ -96,7 +98,7 @@ async def find_related(
     types = await file_type_globs(workspace.run_ripgrep(), scope.root, scope.filters.file_types)
     selects, roots = scope.selector(types), [root.as_posix() for root in scope.roots]
 
-    def work(navigation: Navigation) -> tuple[set[_Place], int, str]:
+    def work(navigation: Navigation) -> tuple[set[_Place], int, Definition, RelationKind]:
         # In Ruby, the question mark may belong to the name.
         found = navigation.named(relation.name) or navigation.named(f"{relation.name}?")
         named = [each for each in found if not each[1].declared]
@@ -104,8 +106,12 @@ async def find_related(
             named = [each for each in named if each[1].kind in _MODULES]
         if not named:
             raise NoSymbol(f"nothing is defined with the name {relation.name}")
-        places = set(_related(navigation, relation.kind, named[:MOST_DEFINITIONS]))
-        return places, len(named[MOST_DEFINITIONS:]), named[0][1].name
+        kind, searched = relation.kind, named[:MOST_DEFINITIONS]
+        places = set(_related(navigation, kind, searched))
+        if kind == "subclasses" and not places and not _has_class(named):
+            kind = "uses"
+            places = set(_related(navigation, kind, searched))
+        return places, len(named[MOST_DEFINITIONS:]), named[0][1], kind
 
     progress(f"Finding uses: {relation.name[:60]}")
     needed = Prerequisites(parts_of(relation.name)[-1:])
@@ -120,7 +126,7 @@ async def find_related(
     except (IndexUnavailable, NoSymbol, SearchTimedOut) as error:
         return HitList(scope, [], 0, incomplete(error.message, *unparsed_reasons(unparsed)))
     warnings = _warnings(answer.navigation)
-    places, unsearched, name = answer.result
+    places, unsearched, definition, kind = answer.result
     hits: list[Hit] = []
     for place in sorted(places):
         located = containing_root(place.path, roots)
@@ -132,10 +138,12 @@ async def find_related(
             hits.append(
                 Hit(path, "passage", score, place.why, *lines, marks=marks, best=place.best)
             )
-    if relation.kind not in ("imports", "callees"):
-        warnings += await unsearched_warnings(workspace, scope, name, selects)
+    if kind not in ("imports", "callees"):
+        warnings += await unsearched_warnings(workspace, scope, definition.name, selects)
     if not hits:
-        warnings.insert(0, f"{_NOTHING[relation.kind]} {relation.name}")
+        warnings.insert(0, f"{_NOTHING[kind]} {relation.name}")
+    elif kind != relation.kind:
+        warnings.insert(0, f"what derives from a {definition.kind} is unknown: these are its uses")
     reasons = [*unsearched_reasons(relation.name, unsearched), *unparsed_reasons(unparsed)]
     reasons += path_not_indexed(workspace, scope)
     completeness = completeness_of(workspace, answer, reasons)
@@ -143,12 +151,16 @@ async def find_related(
     return HitList(scope, hits[:MOST_HITS], len(hits), completeness, warnings=warnings)
 
 
+def _has_class(named: Sequence[tuple[File, Definition]]) -> bool:
+    return any(definition.kind in CLASSES for _, definition in named)
+
+
 def _related(
     navigation: Navigation, kind: RelationKind, named: Sequence[tuple[File, Definition]]
 ) -> Iterator[_Place]:
     if kind == "subclasses":
         for file, definition in named:
-            if definition.kind in CLASSES:
+            if definition.kind in _BASES:
                 derived = navigation.subclasses(file, definition)
                 for place in derived:
                     yield from _defined(navigation, place, f"derives from `{definition.name}`")

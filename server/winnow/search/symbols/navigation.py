@@ -20,6 +20,7 @@ from winnow.symbols.file_symbols import (
     BINDS,
     CALLED,
     CLASSES,
+    CONTAINERS,
     DEFINES,
     IMPORTED,
     IN_TYPE,
@@ -387,8 +388,8 @@ class Navigation:
         return list({(place.path, place.at): place for place in found}.values())
 
     def _deriving_by_name(self, file: File, definition: Definition) -> Iterator[NamePlace]:
-        """Yield what has the classes without a name, and the extensions of classes, that name a
-        class as a base in languages whose names are not resolved: a function, and the class."""
+        """Yield the classes that name a class as a base in languages whose names are not resolved;
+        for those without a name, what has them."""
         for found_in, number in self.view.subclasses(definition.name):
             read = self.resolver.session.file(found_in.path)
             if read is None or not read.rules.plain or world(read.language) != world(file.language):
@@ -397,9 +398,9 @@ class Navigation:
             if scope.kind == "part":
                 *_, name = scope.name.split(".")
                 for extended, each in self.view.definitions(name):
-                    if each.kind in CLASSES and world(extended.language) == world(file.language):
+                    if each.kind in CONTAINERS and world(extended.language) == world(file.language):
                         yield NamePlace(extended.path, each.at, each.name, each)
-            elif not scope.name:
+            else:
                 around = [
                     each
                     for each in self.view.definitions_in(found_in.path)

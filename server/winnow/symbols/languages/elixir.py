@@ -71,6 +71,11 @@ USES = """
 (struct (alias) @type)
 (call target: [(identifier) @call (dot right: (identifier) @call)])
 (binary_operator operator: "|>" right: (identifier) @call)
+((call target: (identifier) @_def
+    (arguments . (alias) @base (keywords (pair value: (alias) @part)))) @whole
+  (#eq? @_def "defimpl"))
+((unary_operator operand: (call target: (identifier) @_at (arguments . (alias) @base)))
+  (#eq? @_at "behaviour"))
 ((call target: (identifier) @_call (arguments . (alias) @import))
   (#any-of? @_call "alias" "import" "require" "use"))
 """

@@ -62,11 +62,29 @@ DEFINITIONS = (
     + _functions("instance_declarations", "method")
 )
 
+USES = f"""
+(name) @type
+(apply function: [
+  (variable) @call
+  (constructor) @call
+  (qualified id: (_) @call)
+])
+(infix left_operand: (variable) @call operator: (operator) @_apply (#eq? @_apply "$"))
+(infix operator: (infix_id (variable) @call))
+(import module: (module (module_id) @import .))
+(import_name (_) @import)
+(instance name: (name) @base patterns: (type_patterns . [
+    (name) @part
+    (parens type: {_applied("(name) @part", "constructor", 3)})
+  ])) @whole
+"""
+
 HASKELL = Language(
     name="haskell",
     files=(".hs", ".hs-boot", ".hsc"),
     programs=("runghc", "runhaskell", "stack"),
     definitions=DEFINITIONS,
+    uses=USES,
     comments=("comment", "haddock"),
     name_part=r"[^()\s]+",
     clauses=True,

@@ -8,7 +8,7 @@ Everything else comes from the definitions and from the query `Language.uses`:
 | ``@type``, ``@call``, ``@import`` | the kind of a use; the last one of a name counts |
 | ``@variable`` | a variable, in a language that marks these: it is never a function |
 | ``@base`` | a class that the class around it inherits from |
-| ``@part`` | the name of a class whose members are in its parent |
+| ``@part`` | the name of a class whose members are in its parent, or in the ``@whole`` around it |
 | ``@anonymous`` | a class without a name |
 | ``@local`` | a name that a variable binds, up to the end of the innermost ``@block`` |
 | ``@keyword`` | the name of an argument in a call |
@@ -21,7 +21,7 @@ import functools
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from winnow.symbols.file_symbols import (
@@ -220,15 +220,25 @@ def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
 
 def _parts(extraction: Extraction) -> list[LexicalScope]:
     """Return the scopes of members of classes declared elsewhere, and of classes without a name."""
+    wholes = {node.id for node in extraction.captured.get("whole", ())}
     found = [
-        LexicalScope(node.end_byte, node.parent.end_byte, 0, "part", extraction.text(node))
+        LexicalScope(*_extent(node, wholes), 0, "part", extraction.text(node))
         for node in extraction.captured.get("part", ())
-        if node.parent is not None
     ]
     return found + [
         LexicalScope(node.start_byte, node.end_byte, 0, "class")
         for node in extraction.captured.get("anonymous", ())
     ]
+
+
+def _extent(name: tree_sitter.Node, wholes: Collection[int]) -> tuple[int, int]:
+    """Return the start and end of the part of a class that has a name."""
+    around = name.parent
+    while around is not None and around.id not in wholes:
+        around = around.parent
+    if around is not None:
+        return around.byte_range
+    return name.end_byte, (name.parent or name).end_byte
 
 
 def _scopes(definitions: list[Definition], parts: list[LexicalScope]) -> list[LexicalScope]:
