@@ -76,6 +76,13 @@ def test_the_whole_of_a_short_query_is_its_title() -> None:
     assert parse_query("").title == ""
 
 
+def test_only_the_start_of_a_line_marks_a_heading() -> None:
+    assert parse_query("## Carts are empty").title == "Carts are empty"
+    assert parse_query("Use # in sh and **not** a subtitle: x").title == (
+        "Use # in sh and **not** a subtitle: x"
+    )
+
+
 def test_quotes_of_several_words_are_found() -> None:
     assert parse_query('it prints "permission denied" and \'no such "x"\'').quotes == (
         "permission denied",

@@ -490,6 +490,25 @@ async def test_a_comment_of_a_test_is_no_place_of_a_message(
     assert not any("message" in (hit.why or "") for hit in result.results)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "When used with -p, only the deepest pot is filled.",
+        "Was this meant as a lid? Use # in a pot.",
+    ],
+)
+async def test_a_message_may_begin_or_end_a_sentence_as_a_question_does(
+    make_workspace: MakeWorkspace, tmp_path: Path, message: str
+) -> None:
+    files = {
+        "lint.py": f"def check(pot):\n    report(pot, '{message}')\n",
+        "fill.py": "def fill_pot(deepest):\n    # the pot is used with a lid\n    return deepest\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    assert rows((await search(workspace, message)).results)[0][:3] == ("lint.py", 2, 2)
+
+
 @with_index
 @pytest.mark.parametrize("query", ["Forgot your password", "forgot your PASSWORD"])
 async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, query: str) -> None:

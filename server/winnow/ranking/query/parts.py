@@ -78,7 +78,7 @@ _DIFF_LINE = re.compile(
 )
 _DIFF_PATH = re.compile(r"(?:\+\+\+|---) (?:[ab]/)?(\S+)")
 _PROMPT = re.compile(r">>> |\.\.\. |In \[\d+\]: |\$ \S")
-_HEADING = re.compile(r"#{1,6} +|\*\*|[Tt]itle: *")
+_HEADING = re.compile(r"^(?:#{1,6} +|\*\*|[Tt]itle: *)")
 # An indented line is code if no other kind of indented line precedes it, such as a list.
 _INDENT = re.compile(r"(?: {4}|\t)")
 
@@ -217,8 +217,8 @@ class _Parser:
             self._add_path(place.path)
         plain = self._read_names(text)
         if is_first and len(text) <= TITLE_CHARACTERS:
-            self._title = _HEADING.sub("", plain, count=1).strip()
-            self._written_title = _HEADING.sub("", text, count=1).strip()
+            self._title = _HEADING.sub("", plain).strip()
+            self._written_title = _HEADING.sub("", text).strip()
         elif plain:
             self._add("", plain)
 

@@ -331,7 +331,7 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
 def _message(text: str, *, is_printed: bool = False, may_be_label: bool = False) -> _Message | None:
     """Return the message that a text may be; None if it is none. A program probably printed it if
     it ``is_printed``."""
-    if _ASKS.match(text):
+    if _ASKS.match(text) and not text.endswith("."):
         return None
     error = ErrorMessage(text)
     fails, is_filled = _FAILURE.search(text), bool(_FILLED.search(text))
