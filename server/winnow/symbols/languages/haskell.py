@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from winnow.symbols.language import Language
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 def _functions(around: str, kind: str) -> str:
@@ -16,11 +21,11 @@ def _functions(around: str, kind: str) -> str:
 """
 
 
-def _applied(name: str, field: str, most: int) -> str:
-    """Return a pattern for a name that is applied to no more than so many arguments."""
+def _applied(name: str) -> str:
+    """Return a pattern for the name of a type with up to three arguments."""
     patterns = [name]
-    for _ in range(most):
-        patterns.append(f"(apply {field}: {patterns[-1]})")
+    for _ in range(3):
+        patterns.append(f"(apply constructor: {patterns[-1]})")
     return f"[{' '.join(patterns)}]"
 
 
@@ -46,11 +51,11 @@ DEFINITIONS = (
 (class name: (name) @name) @definition.interface
 (instance patterns: (type_patterns . [
     (name) @name
-    (parens type: {_applied("(name) @name", "constructor", 3)})
+    (parens type: {_applied("(name) @name")})
   ])) @inside
 (instance name: (name) @name) @inside
-(pattern_synonym (equation synonym: {_applied("(constructor) @name", "function", 8)}))
-  @definition.function
+(pattern_synonym (equation synonym: (constructor) @name)) @definition.function
+(pattern_synonym (equation synonym: (apply))) @definition.function
 (pattern_synonym (equation synonym: (infix operator: (_) @name))) @definition.function
 (pattern_synonym (equation synonym: (record constructor: (_) @name))) @definition.function
 (foreign_import signature: (signature name: (variable) @name)) @definition.function
@@ -75,9 +80,19 @@ USES = f"""
 (import_name (_) @import)
 (instance name: (name) @base patterns: (type_patterns . [
     (name) @part
-    (parens type: {_applied("(name) @part", "constructor", 3)})
+    (parens type: {_applied("(name) @part")})
   ])) @whole
 """
+
+
+def name_of(node: Node) -> Node | None:
+    """Return the name of a pattern synonym that has parameters, of which each is a node deeper."""
+    equation = next(child for child in node.named_children if child.type == "equation")
+    name = equation.child_by_field_name("synonym")
+    while name is not None and name.type == "apply":
+        name = name.child_by_field_name("function")
+    return name
+
 
 HASKELL = Language(
     name="haskell",
@@ -85,6 +100,7 @@ HASKELL = Language(
     programs=("runghc", "runhaskell", "stack"),
     definitions=DEFINITIONS,
     uses=USES,
+    name_of=name_of,
     comments=("comment", "haddock"),
     name_part=r"[^()\s]+",
     clauses=True,
