@@ -147,6 +147,20 @@ async def test_the_snippet_has_the_best_line(make_workspace: MakeWorkspace, tmp_
     assert (hit.best_line or hit.line) in range(first, first + hit.snippet.count("\n") + 1)
 
 
+async def test_the_snippet_of_a_definition_has_its_first_line(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """It is the best line, even if the words of the query are further down."""
+    brew = ["function brew(cup) {", *["  wait()"] * 60, "  // the pot is emptied", "}"]
+    workspace = make_workspace(write_files(tmp_path, {"tea.js": "\n".join(brew)}))
+    await workspace.index.build()
+    # The function has become shorter since.
+    trace = "Error: the pot is not emptied\n    at brew (tea.js:99:3)"
+    [hit] = (await search(workspace, trace)).results
+    assert (hit.line, hit.best_line, hit.snippet_line, hit.symbol) == (1, None, None, "brew")
+    assert (hit.snippet or "").startswith(brew[0])
+
+
 @pytest.mark.parametrize(
     ("query", "kind", "expected"),
     [

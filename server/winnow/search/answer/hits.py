@@ -163,9 +163,9 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
         best = hit.best
         if best is None and hit.kind == "passage" and hit.symbol is None:
             best = passage.best_line()
-        if best is None:
+        if best is None and not passage.is_relevant:
             return current(hit.first, passage.last, passage, min(hit.first, passage.last))
-        best = min(best, passage.last)
+        best = min(hit.first if best is None else best, passage.last)
         # Editors show the best line, so the snippet must have it.
         passage = passage.part(passage.first, passage.last, best)
         return current(hit.first, passage.last, passage, best)
