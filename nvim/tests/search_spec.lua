@@ -79,6 +79,40 @@ return {
     end,
   },
   {
+    'details say which search was used, and why',
+    function()
+      local completeness = {
+        complete = false,
+        reasons = {},
+        skipped = {},
+        index = { state = 'none', files_total = 0 },
+      }
+      local answer =
+        { completeness = completeness, warnings = {}, total_found = 0, engine = 'text' }
+      local function details(more)
+        return require('winnow.answer').details('code', vim.tbl_extend('error', answer, more))
+      end
+      t.equal(
+        { 'searched by meaning, because it is several words' },
+        details({ search_type_used = 'semantic', reason = "'tea cups': it is several words" })
+      )
+      t.equal(
+        { 'searched for this text, not by name: nothing is defined with the name tea' },
+        details({
+          search_type_used = 'text',
+          reason = "'tea': it is a word; nothing is defined with the name tea",
+          fallback = {
+            from = 'symbol',
+            to = 'text',
+            reason = 'nothing is defined with the name tea',
+          },
+        })
+      )
+      t.equal({}, details({ search_type_used = 'text', reason = 'search_type is text' }))
+      t.equal('no index', require('winnow.answer').notice(answer))
+    end,
+  },
+  {
     'without terms, a keyword search uses the words of the question',
     function()
       t.shared_project()

@@ -215,6 +215,13 @@ local function unknown(words)
   end
 end
 
+---@param completeness winnow.Completeness
+---@return string
+local function incomplete(completeness)
+  local index = completeness.index
+  return index and index.state == 'none' and 'no index' or 'incomplete'
+end
+
 ---Return what the user should know first about an answer, in a few words, or nil.
 ---@param answer winnow.Answer
 ---@return string?
@@ -228,7 +235,33 @@ function M.notice(answer)
     or pending(answer)
     or unread(answer.failed)
     or (is_narrowed(answer.terms) and 'broad terms narrowed')
-    or (not completeness.complete and 'incomplete' or nil)
+    or (not completeness.complete and incomplete(completeness) or nil)
+end
+
+-- What each search looks at.
+local BY = {
+  file = 'by file name',
+  symbol = 'by name',
+  text = 'for this text',
+  semantic = 'by meaning',
+}
+
+---Return which search was used, and why, unless the mode is for one kind of search.
+---@param answer winnow.Answer
+---@return string?
+local function how(answer)
+  local by = BY[answer.search_type_used]
+  if not by or not answer.reason or vim.startswith(answer.reason, 'search_type is') then
+    return nil
+  end
+  local fallback = answer.fallback
+  if not fallback or fallback.partly then
+    -- The server repeats the query.
+    local why = answer.reason:gsub('^([\'"]).-%1: ', '')
+    return ('searched %s, because %s'):format(by, why)
+  end
+  local used = fallback.from == 'semantic' and 'for the words of the query' or by
+  return ('searched %s, not %s: %s'):format(used, BY[fallback.from], fallback.reason)
 end
 
 ---Return true if one of the lines contains a text.
@@ -267,10 +300,9 @@ function M.details(mode, answer)
   end
   local completeness, by = answer.completeness, answer.ranked_by
   add('%s', unknown(answer.unknown_words))
-  -- A mode for one kind of search needs no reason for it.
-  add('%s', answer.reason and not vim.startswith(answer.reason, 'search_type is') and answer.reason)
-  add('engine: %s', answer.engine)
-  -- Without results, the ranker does not matter.
+  add('%s', how(answer))
+  -- Without results, the engine and the ranker do not matter.
+  add('engine: %s', answer.total_found ~= 0 and answer.engine)
   add('ranked locally: %s', answer.total_found ~= 0 and by and by.fallback_reason)
   add_all(answer.warnings)
   add('%s', unused_terms(answer.terms))

@@ -65,7 +65,7 @@
 ---@field usage? { input_tokens: integer, output_tokens: integer, cost_usd?: number }
 ---@field redactions? table<string, integer>
 ---@field terms? { term: string, status: string, detail?: string }[]
----@field fallback? { from: string, to: string, reason: string }
+---@field fallback? { from: string, to: string, reason: string, partly?: boolean }
 ---@field search_type_used? string
 ---@field reason? string
 ---@field engine? string
