@@ -192,6 +192,17 @@ def test_feedback_moves_files_and_is_part_of_the_reason() -> None:
     assert found[2].reason.startswith(f"{FEEDBACK[False]}; ")
 
 
+def test_the_evidence_in_a_file_comes_before_feedback() -> None:
+    """A narrow column shows only the start of a reason."""
+    [found] = rank(
+        "session",
+        ["session"],
+        [candidate("src/session.py", "x = session.get()")],
+        {"src/session.py": 0.3},
+    )
+    assert found.reason == f"file name: session; {FEEDBACK[True]}; matches session"
+
+
 def test_500_candidates_are_ranked_quickly() -> None:
     text = "    connection = self._session.request(response, timeout)  # keeps the cookie"
     files = [

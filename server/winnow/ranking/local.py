@@ -81,17 +81,18 @@ def defined_here(definitions: Iterable[Definition], first: int) -> Iterator[Defi
 def hit_of(passage: FoundPassage, path: str, learned: str, *, matched: bool) -> Hit:
     """Return a passage as a search result. ``learned`` is what feedback says about its file. If
     search terms match in the file, :func:`ranked` adds them to the reason, instead of words."""
-    before = [learned] * bool(learned)
+    # A column that cuts the reason should show what the passage has.
+    last = [learned] * bool(learned)
     why = [part for part in passage.why if not (matched and part.startswith("mentions "))]
     return Hit(
         path,
         "passage",
         round(passage.score, 4),
-        "; ".join([*before, *why]),
+        "; ".join([*why, *last]),
         first=passage.first,
         last=passage.last,
         symbol=passage.symbol,
-        about=[*before, *passage.about],
+        about=[*passage.about, *last],
     )
 
 
