@@ -112,6 +112,8 @@ async def test_files_outside_the_scope_are_not_selected(
     assert "src/gen/c.py" in await selected(workspace, include_ignored=True)
     with pytest.raises(InvalidParams, match=r"file_types\[1\]`: unrecognized file type: nothing"):
         await selected(workspace, file_types=["py", "nothing"])
+    with pytest.raises(InvalidParams, match=r"unrecognized file type: ex\. Did you mean elixir\?"):
+        await selected(workspace, file_types=["ex"])
 
 
 async def test_a_worktree_is_a_repository(tmp_path: Path, make_workspace: MakeWorkspace) -> None:

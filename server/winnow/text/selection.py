@@ -169,9 +169,19 @@ async def file_type_globs(
     types = await file_types(ripgrep, root)
     for place, name in enumerate(names):
         if name not in types and name != "all":
-            raise InvalidParams(f"file_types[{place}]", f"unrecognized file type: {name}")
+            raise unknown_file_type(f"file_types[{place}]", name, types)
     selected = types if "all" in names else names
     return [glob_regex(glob) for name in selected for glob in types[name]]
+
+
+def unknown_file_type(
+    parameter: str, name: str, types: Mapping[str, Sequence[str]]
+) -> InvalidParams:
+    """Return the error for a name that is none of the types. It may be a file extension."""
+    ending = f"*.{name.removeprefix('.')}"
+    meant = [known for known, globs in types.items() if ending in globs]
+    hint = f". Did you mean {' or '.join(meant)}?" if meant else ""
+    return InvalidParams(parameter, f"unrecognized file type: {name}{hint}")
 
 
 async def file_types(ripgrep: Ripgrep, root: Path) -> dict[str, list[str]]:

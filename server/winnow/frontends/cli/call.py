@@ -30,7 +30,7 @@ from winnow.text.paths import Located, is_symbol_name, lines_of_part, locate, pa
 from winnow.text.sanitize import printable
 from winnow.text.scope import Filters
 from winnow.text.search_roots import repository_root
-from winnow.text.selection import file_types
+from winnow.text.selection import file_types, unknown_file_type
 from winnow.tools.grep import GrepPartial, GrepResult
 from winnow.tools.registry import Tool
 from winnow.tools.terminal import Style, worded_for_people
@@ -101,7 +101,7 @@ async def _globs_of_types(workspace: EngineWorkspace, names: Sequence[str]) -> l
     types = await file_types(workspace.run_ripgrep(), workspace.scope(Filters()).root)
     for name in names:
         if name not in types:
-            raise InvalidParams("file_types", f"unrecognized file type: {name}")
+            raise unknown_file_type("file_types", name, types)
     return [glob for name in names for glob in types[name]]
 
 
