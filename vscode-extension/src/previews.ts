@@ -1,7 +1,7 @@
 import * as vscode from 'vscode'
 
 import { highlightsOf } from './core/highlights'
-import { offsetOfColumn, type Place } from './core/places'
+import { currentLine, offsetOfColumn, type Place } from './core/places'
 import { log, messageOf } from './log'
 
 /** The editor groups before the first preview. */
@@ -202,12 +202,11 @@ export function uriOf(place: Place): vscode.Uri {
     : vscode.Uri.file(place.target)
 }
 
-/** Return the range of a place, clamped to the document, which may have changed since the search. */
+/** Return the current range of a place: the document may have changed since the search. */
 export function rangeIn(document: vscode.TextDocument, place: Place): vscode.Range {
   if (place.line === undefined) return new vscode.Range(0, 0, 0, 0)
-  const { text, lineNumber, firstNonWhitespaceCharacterIndex: indent } = document.lineAt(
-    Math.max(0, Math.min(place.line, document.lineCount) - 1),
-  )
+  const line = currentLine(place, document.lineCount, (number) => document.lineAt(number - 1).text)
+  const { text, lineNumber, firstNonWhitespaceCharacterIndex: indent } = document.lineAt(line - 1)
   const [start, end] = place.columns
     ? [offsetOfColumn(text, place.columns[0]), offsetOfColumn(text, place.columns[1])]
     : [indent, indent]

@@ -9,6 +9,8 @@ export interface Place {
   readonly line?: number | undefined
   /** The start and exclusive end column, 1-based, in code points. */
   readonly columns?: readonly [number, number] | undefined
+  /** Texts that find the line again after a change of the file, the best first. */
+  readonly texts?: readonly string[]
 }
 
 /** The scheme of files in the search cluster: `winnow:///team/project@commit:/src/a.py`. */
@@ -45,6 +47,27 @@ export function offsetOfColumn(text: string, column: number): number {
     offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1
   }
   return offset
+}
+
+/** Return what finds a line again by its text, of which "…" replaces the ends of a long one. */
+export function textsOf(...texts: readonly (string | undefined)[]): string[] {
+  return texts.map((text = '') => text.trim().replace(/^…|…$/g, '')).filter(Boolean)
+}
+
+/**
+ * Return the current line of a place: its own or, if the file has changed since the search, the nearest one with the
+ * same text. `textAt` returns the text of a line, from 1 to `count`.
+ */
+export function currentLine({ line = 1, texts = [] }: Place, count: number, textAt: (line: number) => string): number {
+  const own = Math.max(1, Math.min(line, count))
+  if (texts.some((text) => textAt(own).includes(text))) return own
+  for (const text of texts) {
+    for (let distance = 1; distance < count; distance++) {
+      const near = [own - distance, own + distance].find((other) => other > 0 && other <= count && textAt(other).includes(text))
+      if (near) return near
+    }
+  }
+  return own
 }
 
 /** Identify the file of a hit. */

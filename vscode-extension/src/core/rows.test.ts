@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { placeText } from './export'
-import { offsetOfColumn, repositoryFile, splitPath, targetOf } from './places'
+import { currentLine, offsetOfColumn, repositoryFile, splitPath, targetOf, textsOf } from './places'
 import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfNotChosen, rowOfSymbol, rowsOfDocument, secondLine } from './rows'
 
 describe('places', () => {
@@ -30,6 +30,24 @@ describe('places', () => {
     expect(splitPath({ path: 'src/a.py', shown: 'src/a.py' })).toEqual({ name: 'a.py', folder: 'src' })
     expect(splitPath({ path: 'a.py', shown: 'a.py' })).toEqual({ name: 'a.py', folder: '' })
     expect(splitPath({ path: 'a.py', shown: 'team/project:a.py' })).toEqual({ name: 'a.py', folder: 'team/project:' })
+  })
+})
+
+describe('the line of a place after a change of its file', () => {
+  const lines = ['import tea', '', 'def pour():', '    brew()', '', 'def brew():', '    return tea']
+  const find = (line: number, ...texts: string[]) =>
+    currentLine({ target: '', line, texts: textsOf(...texts) }, lines.length, (number) => lines[number - 1] ?? '')
+
+  test.each([
+    ['is the same if it still has the text', 6, ['def brew():'], 6],
+    ['is the nearest one with the text', 2, ['def brew():'], 6],
+    ['is found by a part of a long line', 9, ['…return te…'], 7],
+    ['is found by the next text if the first is gone', 2, ['def brew(cup):', 'brew'], 4],
+    ['is the same if no line has a text', 3, ['def steep():'], 3],
+    ['is the same without a text', 4, [''], 4],
+    ['is the last one if there are fewer', 99, [], 7],
+  ])('%s', (_, line, texts, expected) => {
+    expect(find(line, ...texts)).toBe(expected)
   })
 })
 
@@ -65,7 +83,7 @@ test('a ranked file has its reason on the second line and opens at its best line
     where: 'src',
     code: 'def load():',
     reason: 'loads plugins',
-    place: { target: '/root/src/loader.py', line: 7, columns: [5, 9] },
+    place: { target: '/root/src/loader.py', line: 7, columns: [5, 9], texts: ['def load():'] },
   })
   expect(row.lines.map((line) => line.place.line)).toEqual([3, 7])
 })

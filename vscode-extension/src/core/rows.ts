@@ -1,6 +1,6 @@
 /** Convert the hits of every kind of search to rows of a list. */
 
-import { displayPath, keyOf, type Place, splitPath, targetOf } from './places'
+import { displayPath, keyOf, type Place, splitPath, targetOf, textsOf } from './places'
 import type {
   CodeHit,
   DocumentMatch,
@@ -78,7 +78,7 @@ export function rowOfFile(file: RankedFile, root: string): Row {
     where: folder,
     code: oneLine(file.line_text ?? best?.text ?? ''),
     reason: oneLine(file.reason),
-    place: { target, line, columns: best?.place.columns },
+    place: { target, line, columns: best?.place.columns, texts: textsOf(file.line_text ?? best?.place.texts?.[0]) },
     path: file.path,
     repository: file.repository,
     displayPath: displayPath(file),
@@ -92,7 +92,7 @@ export function rowOfNotChosen(file: NotChosen, root: string): Row {
 }
 
 function lineOfMatch(match: Match, target: string): Line {
-  const place = { target: withoutLine(target), line: match.line, columns: match.match_range }
+  const place = { target: withoutLine(target), line: match.line, columns: match.match_range, texts: textsOf(match.text) }
   return { text: oneLine(match.text), place }
 }
 
@@ -107,7 +107,7 @@ export function rowOfGrep(match: GrepMatch, root: string): Row {
     where: folder,
     code: aroundMatch(matchLine?.text ?? '', (match.match_range[0] ?? 1) - (matchLine?.text_column ?? 1)),
     reason: '',
-    place: { target: targetOf(match, root), line: match.line, columns },
+    place: { target: targetOf(match, root), line: match.line, columns, texts: textsOf(matchLine?.text) },
     path: match.path,
     repository: match.repository,
     displayPath: displayPath(match),
@@ -152,7 +152,13 @@ export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
     where: [folder, `${name}:${symbol.line}`].filter(Boolean).join('/'),
     code: oneLine(symbol.signature ?? ''),
     reason: [symbol.kind.replaceAll('_', ' '), symbol.place && `in a ${symbol.place} file`].filter(Boolean).join(' '),
-    place: { target: targetOf(symbol, root), line: symbol.line, columns: [symbol.column, last] },
+    place: {
+      target: targetOf(symbol, root),
+      line: symbol.line,
+      columns: [symbol.column, last],
+      // A signature may have several lines.
+      texts: textsOf(symbol.signature, symbol.name),
+    },
     path: symbol.path,
     repository: symbol.repository,
     displayPath: displayPath(symbol),
@@ -166,14 +172,15 @@ export function rowOfCode(hit: CodeHit, root: string): Row {
   const line = hit.best_line ?? hit.line
   const inFile = line ? `${name}:${line}` : name
   const isDefinition = hit.kind === 'definition'
+  const text = lineOfSnippet(hit, line)
   return {
     key: `${keyOf(hit)}\0${hit.line ?? ''}`,
     icon: iconOfHit(hit),
     name: isDefinition && hit.symbol ? hit.symbol : inFile,
     where: isDefinition ? [folder, inFile].filter(Boolean).join('/') : [folder, hit.symbol].filter(Boolean).join('  '),
-    code: codeOf(hit, line),
+    code: oneLine(text || (hit.snippet?.split('\n').find((other) => other.trim()) ?? '')),
     reason: reasonOf(hit),
-    place: { target: targetOf(hit, root), line },
+    place: { target: targetOf(hit, root), line, texts: textsOf(text) },
     path: hit.path,
     repository: hit.repository,
     displayPath: displayPath(hit),
@@ -187,10 +194,8 @@ function iconOfHit(hit: CodeHit): string {
   return hit.kind === 'file' ? FILE : PASSAGE
 }
 
-function codeOf(hit: CodeHit, line: number | undefined): string {
-  const shown = hit.snippet?.split('\n') ?? []
-  const best = shown[(line ?? 1) - (hit.snippet_line ?? hit.line ?? 1)]
-  return oneLine(best?.trim() ? best : (shown.find((one) => one.trim()) ?? ''))
+function lineOfSnippet(hit: CodeHit, line = 1): string {
+  return hit.snippet?.split('\n')[line - (hit.snippet_line ?? hit.line ?? 1)]?.trim() ?? ''
 }
 
 /** A reason of more characters is cut to its first clause. */
