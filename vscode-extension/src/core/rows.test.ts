@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 
+import { Appending } from './collect'
 import { placeText } from './export'
 import { currentLine, offsetOfColumn, repositoryFile, splitPath, targetOf, textsOf } from './places'
+import type { GrepMatch } from './protocol'
 import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfNotChosen, rowOfSymbol, rowsOfDocument, secondLine } from './rows'
 
 describe('places', () => {
@@ -112,6 +114,15 @@ test('a long line of text starts shortly before its match', () => {
   const preview = [{ line: 2, text: `${'a'.repeat(90)}match${'b'.repeat(20)}` }]
   const match = { path: 'a.html', line: 2, column: 91, match_range: [91, 96] as [number, number], preview }
   expect(rowOfGrep(match, '/r').code).toMatch(/^…a{24}matchb{20}$/)
+})
+
+test('further matches of a line, which have no text, are in the row of the first', () => {
+  const match = { path: 'a.py', line: 2, column: 1, match_range: [1, 2] as [number, number], preview: [{ line: 2, text: 'x = x' }] }
+  const further = { ...match, column: 5, match_range: [5, 6] as [number, number], preview: [] }
+  const rows = new Appending<GrepMatch[], never>('/r', (matches, root) => matches.map((each) => rowOfGrep(each, root)))
+  rows.partial([match])
+  rows.partial([further, { ...match, line: 3 }])
+  expect(rows.list().rows.map(({ name }) => name)).toEqual(['a.py:2', 'a.py:3'])
 })
 
 test('a match that spans several lines has no columns', () => {

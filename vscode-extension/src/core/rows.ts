@@ -96,12 +96,13 @@ function lineOfMatch(match: Match, target: string): Line {
   return { text: oneLine(match.text), place }
 }
 
+/** Convert a match. Only the first one of a line has its text, so a line is one row. */
 export function rowOfGrep(match: GrepMatch, root: string): Row {
   const { name, folder } = splitPath({ path: match.path, shown: displayPath(match) })
   const matchLine = match.preview.find((line) => line.line === match.line) ?? match.preview[0]
   const columns = match.end_line && match.end_line > match.line ? undefined : match.match_range
   return {
-    key: `${keyOf(match)}\0${match.line}:${match.column}`,
+    key: `${keyOf(match)}\0${match.line}`,
     icon: PASSAGE,
     name: `${name}:${match.line}`,
     where: folder,
