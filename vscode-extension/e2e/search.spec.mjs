@@ -524,11 +524,17 @@ test('results stay in a view, grouped by file, which opens previews', async () =
   await editor.command('View: Close All Editors')
   await editor.question('how are passwords hashed')
   await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
   const places = (await editor.rowTexts()).map(placeOf)
   await page.locator('.quick-input-widget:visible [aria-label^="Show in Results View"]').click()
   const tree = page.locator('.pane-body .monaco-list-row')
   const item = (index) => tree.and(page.locator(`[data-index="${index}"]`))
   await editor.sees(tree.filter({ hasText: 'how are passwords hashed' }), /^how are passwords/)
+  // The result selected in the box has the focus.
+  const focused = page.locator('.pane-body .monaco-list:focus .monaco-list-row.selected')
+  await editor.sees(focused, /\w/)
+  const fileBefore = Number(await focused.getAttribute('data-index')) - 1
+  await editor.sees(item(fileBefore), new RegExp(`^${places[1][0]}\\.py`))
   // Below each file, the line of code.
   await editor.sees(item(1), new RegExp(`^${places[0][0]}\\.py`))
   await editor.sees(item(2), /\w/)

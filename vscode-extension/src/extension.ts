@@ -90,6 +90,7 @@ class Extension {
         this.view.refresh()
         void this.status.update()
       },
+      showResults: (search, key) => this.view.show(search, key),
       boxChanged: () => setContext('winnow.isBoxOpen', this.picker?.isOpen ?? false),
       newPicker: () => this.newPicker(),
       installServer: () => this.installServer(),

@@ -73,6 +73,8 @@ export interface PickerServices {
   readonly consent: Consent
   /** Called after a search was stored or a result opened. */
   readonly searchesChanged: () => void
+  /** Show the results view, with the focus on a result. */
+  readonly showResults: (search: Search | undefined, key: string | undefined) => Promise<void>
   /** Called after a box was opened or closed. */
   readonly boxChanged: () => void
   /** Create a new box, because one that was closed can't be opened again. */
@@ -516,8 +518,11 @@ export class Picker {
     this.state = { ...this.state, isForView: action === 'wait' }
     if (action !== 'show') return
     this.store()
+    this.isAccepted = true
     this.pick.hide()
-    await vscode.commands.executeCommand('winnow.results.focus')
+    // It moves the focus to an editor.
+    await this.services.previews.restore()
+    await this.services.showResults(this.stored, this.state.active)
   }
 
   /** Put the terms that the server suggests into the box. */

@@ -65,6 +65,13 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
     void vscode.commands.executeCommand('setContext', HAS_RESULTS, this.searches.all.length > 0)
   }
 
+  /** Show the view with the focus on a result of a search, by default the first one. */
+  async show(search: Search | undefined, key: string | undefined): Promise<void> {
+    const row = search?.rows.find((candidate) => candidate.key === key) ?? search?.rows[0]
+    if (search && row) await this.view.reveal(this.node({ kind: 'row', search, row }), { select: true, focus: true })
+    else await vscode.commands.executeCommand('winnow.results.focus')
+  }
+
   getChildren(node?: Node): Node[] {
     if (!node) return this.searches.all.map((search) => this.node({ kind: 'search', search }))
     const { search } = node
@@ -127,10 +134,10 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   private async open(node: Node, options: OpenOptions): Promise<void> {
     if (node.kind === 'search' || node.kind === 'file') return
     this.searches.opened(node.search.id, node.row.key)
-    await this.show(node.kind === 'line' ? node.line.place : node.row.place, options)
+    await this.openPlace(node.kind === 'line' ? node.line.place : node.row.place, options)
   }
 
-  private async show(place: Place, options: OpenOptions): Promise<void> {
+  private async openPlace(place: Place, options: OpenOptions): Promise<void> {
     try {
       await this.previews.open(place, options)
     } catch (error) {
@@ -149,7 +156,7 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
       void vscode.window.showInformationMessage('Winnow: no results yet.')
       return
     }
-    await this.show(result.row.place, { isTab: true })
+    await this.openPlace(result.row.place, { isTab: true })
     if (this.view.visible) {
       await this.view.reveal(this.node({ kind: 'row', ...result }), { select: true, focus: false })
     }
