@@ -168,6 +168,15 @@ test('Escape closes the preview if nothing was open', async () => {
   await restored({ tabs: [], active: '' })
 })
 
+test('an empty box has no preview of an earlier query', async () => {
+  await editor.question(QUESTION)
+  await page.keyboard.press('ArrowDown')
+  await previewed()
+  await editor.input.fill('')
+  await until(async () => (await page.locator('.editor-group-container').count()) === 1, 'the preview to close')
+  await closePick()
+})
+
 test('without a selected row, Enter asks the model, whose choices come first', async () => {
   await editor.question(QUESTION)
   await editor.titled(/^how are migrations applied in order · local · Enter asks wire$/)

@@ -191,6 +191,8 @@ export class Picker {
       run: () => this.retype(prefix),
     }))
     this.showTitle()
+    // It is that of an earlier query, but the user may be about to type another one.
+    this.timers.start('preview', FIRST_PREVIEW_MS, () => void this.services.previews.restore())
     // The box has filtered its rows by then. New ones would move the active row back to the first.
     const shown = new Set(this.pick.items.map(({ label }) => label))
     if (hints.length && hints.every(({ label }) => shown.has(label))) return
@@ -232,6 +234,7 @@ export class Picker {
   /** Say what a search without rows waits for. Enter still opens its first row. */
   private showWaiting(): void {
     if (this.state.rows.length) return
+    void this.services.previews.restore()
     const label = `$(sync~spin) ${this.services.server.activity}…`
     if (this.pick.items[0]?.label !== label) this.pick.items = [{ label, alwaysShow: true }]
     this.timers.start('wait', WAIT_MS, () => this.showWaiting())

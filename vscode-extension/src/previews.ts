@@ -34,7 +34,7 @@ export class Previews implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[] = []
   private readonly line = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
-    backgroundColor: new vscode.ThemeColor('editor.rangeHighlightBackground'),
+    backgroundColor: new vscode.ThemeColor('winnow.previewLineBackground'),
   })
   private readonly match = vscode.window.createTextEditorDecorationType({
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
@@ -81,6 +81,7 @@ export class Previews implements vscode.Disposable {
     } catch (error) {
       // Binary, deleted or too large. The row stays, and opening it reports the error.
       log.debug(`No preview for ${target.toString()}: ${messageOf(error)}`)
+      if (call === this.latestCall) await this.restore()
     }
   }
 
