@@ -279,6 +279,30 @@ async def test_a_word_that_only_tests_and_data_define_is_searched_by_meaning(
     )
 
 
+@pytest.mark.parametrize("query", ["node_limit", "where is node_limit used"])
+async def test_a_name_that_only_data_defines_leads_to_its_uses_too(
+    make_workspace: MakeWorkspace, tmp_path: Path, query: str
+) -> None:
+    """Templates and scripts use it, whose names are not resolved."""
+    files = {
+        "a_guide.md": "Add this:\n\n    node_limit: 5\n",
+        "examples/site.yml": "node_limit: 4\n",
+        "roles/node/defaults.yml": "# Nodes of a rack\nnode_limit: 3\n",
+        "roles/node/rack.j2": "limit = {{ node_limit }}\n",
+        "tests/rack.yml": "node_limit: 2\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "racks"), files))
+    await workspace.index.build()
+    result = await search(workspace, query)
+    assert result.search_type_used == "text"
+    assert result.results[0].path == "roles/node/defaults.yml"
+    assert {one.path for one in result.results} == files.keys()
+    assert result.reason.endswith("only tests, examples, data and code of others define node_limit")
+    defined = await search(workspace, "default of node_limit")
+    assert defined.search_type_used == "symbol"
+    assert defined.results[0].path == "roles/node/defaults.yml"
+
+
 async def test_an_unknown_path_is_searched_as_text(
     workspace: EngineWorkspace, project: Path
 ) -> None:

@@ -33,6 +33,7 @@ LAST_PART = "it is the last part of a name"
 WORD = "it is a word"
 HYPHENATED = "it may be the name of a file"
 COMPILED = "it may be compiled from this file"
+DEFINITIONS = "it asks for definitions"
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
 RouteLines = Literal["declared", "named"]
@@ -79,7 +80,7 @@ _FILES_WITHOUT_ENDING = frozenset(
 )
 
 _RELATIONS: dict[RelationKind, str] = {
-    "definitions": "it asks for definitions",
+    "definitions": DEFINITIONS,
     "calls": "it asks for callers",
     "uses": "it asks for uses",
     "tests": "it asks for tests",

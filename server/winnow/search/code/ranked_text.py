@@ -16,6 +16,7 @@ from winnow.errors import IndexUnavailable, SearchTimedOut, TermsTooBroad
 from winnow.index.postings.terms import stem
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.local import ranked
+from winnow.ranking.semantic.path_index import KINDS
 from winnow.ranking.term_matches import matches_of
 from winnow.ranking.unknown_words import if_many
 from winnow.search.answer.completeness import incomplete
@@ -276,9 +277,14 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
     as_word = re.compile(rf"(?<!\w)(?:{any_text})(?!\w)", re.I)
     string = "(?:{})".format("|".join(f"{quote}(?:{any_text}){quote}" for quote in "\"'`"))
     as_string = re.compile(string, re.I)
+    # A variable of a shell, or a property of a file of settings. Tests and guides set others.
+    is_example = any(pattern.search(hit.path) for kind, pattern, _ in KINDS if kind != "data")
+    as_assigned = re.compile(rf"\s*(?:\w+\s+)?(?:{any_text})\s*(?::(?!:)|=(?!=))")
     as_key = re.compile(rf"(?<![=!<>])[:=]\s*{string}|(?<!case ){string}\s*(?::|=(?!=))", re.I)
 
     def is_key(line: str) -> bool:
+        if as_assigned.match(line) and not is_example:
+            return True
         return bool(as_key.search(line)) and not is_aside(hit.path)
 
     def similarity(line: str) -> float:
@@ -304,9 +310,13 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
 
 def is_aside(path: str) -> bool:
     """Return True for a file that a plain word rarely means: data, a test, code of others."""
+    return is_data(path) or category_of(path) is not None
+
+
+def is_data(path: str) -> bool:
+    """Return True for a file of data, documentation or configuration."""
     language = language_of(path)
-    is_data = language is not None and language.name in DATA
-    return is_data or category_of(path) is not None
+    return language is not None and language.name in DATA
 
 
 # --- completeness --------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from winnow.search.code.file_routes import find_serving
 from winnow.search.code.files import files_named, has_name, is_meant
 from winnow.search.code.query_kind import (
     COMPILED,
+    DEFINITIONS,
     HYPHENATED,
     LAST_PART,
     WORD,
@@ -31,7 +32,7 @@ from winnow.search.code.query_kind import (
     as_pattern,
     readings,
 )
-from winnow.search.code.ranked_text import files_with, is_aside
+from winnow.search.code.ranked_text import files_with, is_aside, is_data
 from winnow.search.code.semantic import Passages, find_passages, suggestions, with_state
 from winnow.search.code.uses import find_related
 from winnow.search.index.state import state_in_words
@@ -47,6 +48,8 @@ from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 NO_ROUTE = "no such route is declared"
+# A name that a text search finds as well, where it is defined.
+_NAME = re.compile(r"\w+")
 
 
 class CodeAnswer(Struct, frozen=True):
@@ -93,6 +96,9 @@ async def search_code(
         if reading.why == WORD and result.found.hits:
             # Text search would begin with the same tests and data.
             left = [QueryReading("semantic", reading.wanted, WORD)]
+    if len(attempts) > 1 and not result.found.hits and attempts[-2].result.found.hits:
+        attempts.pop()
+        result = attempts[-1].result
     if search_type is None and not result.found.hits and len(query.split()) == 1:
         part = QueryReading("file", query.strip(), "it may be a part of the name of a file")
         result = await _search(workspace, scope, part, None, wanted, progress)
@@ -189,10 +195,8 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
         if reading.why == HYPHENATED:
             return "" if has_name(found) else "no file has exactly that name"
         return "" if is_meant(found) else "no file has that name"
-    if found.hits and reading.why == WORD and all(is_aside(hit.path) for hit in found.hits):
-        return f"only tests, examples, data and code of others define {reading.wanted}"
     if found.hits:
-        return ""
+        return _defined_aside(reading, found)
     if reading.relation is not None:
         own = [warning for warning in found.warnings if warning not in found.scope.warnings]
         return "; ".join([*own, *found.completeness.reasons])
@@ -207,6 +211,21 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
     if reading.route or reading.request:
         return NO_ROUTE
     return "no text matches" if reading.search == "text" else "nothing was found"
+
+
+def _defined_aside(reading: QueryReading, found: HitList) -> str:
+    """Return where alone a name is defined, if other places say more about it; else an empty text.
+
+    The uses of names in data are not resolved: templates and scripts read them as text.
+    """
+    if not all(is_aside(hit.path) for hit in found.hits):
+        return ""
+    is_name = reading.search == "symbol" and not (reading.relation or reading.is_start)
+    asks_for_uses = is_name and reading.why != DEFINITIONS and _NAME.fullmatch(reading.wanted)
+    of_data = asks_for_uses and any(is_data(hit.path) for hit in found.hits)
+    if reading.why == WORD or of_data:
+        return f"only tests, examples, data and code of others define {reading.wanted}"
+    return ""
 
 
 def _used(attempt: _Attempt) -> SearchType:
