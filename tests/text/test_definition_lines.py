@@ -40,6 +40,8 @@ def line(text: str, term: str, start: int = 0) -> Line:
         ("session() {", "session"),  # shell
         ("session :: Config -> IO ()", "session"),  # Haskell
         ("pub const Session = struct {", "Session"),  # Zig
+        ('resource "aws_instance" "session" {', "session"),  # Terraform
+        ('variable "session" {', "session"),
     ],
 )
 def test_a_line_that_defines_a_name(text: str, name: str) -> None:

@@ -20,6 +20,7 @@ DEFINITIONS = [
     "local function M.send()", "public static function send(", "macro_rules! send {",
     "typedef send;", "sub send {", "void main() { var send; }",
     "int send(int x) {", "static client *send(char *cmd,", "void Client::send() const {",
+    'variable "send" {', 'resource "aws_queue" "send" {',
     "    public <T> List<T> send(T x) throws Lost {", "    override Task send()",
 ]  # fmt: skip
 

@@ -77,6 +77,7 @@ class Language(Struct, frozen=True, kw_only=True):
     | definitions | meaning |
     | --- | --- |
     | ``nested`` | patterns for any depth of ``@nested`` (slow on a complete text); they win |
+    | ``namespace`` | returns the name of a namespace, given the text of ``@namespace`` |
     | ``kind`` | corrects a kind, given the text before the name, the name and its container |
     | ``exported`` | returns whether other files see a name, given the text before it and the name |
     | ``name_part`` | a regular expression for the part of ``@name`` that is the name |
@@ -122,6 +123,7 @@ class Language(Struct, frozen=True, kw_only=True):
     skipped: frozenset[str] = frozenset()
     exported: Callable[[str, str], bool] = lambda header, name: True
     kind: Callable[[str, str, str, str], str] = lambda kind, header, name, container: kind
+    namespace: Callable[[str], str] = lambda text: text
     once: Sequence[str] = ()
     flat: bool = False
     instead: Callable[[bytes], str] | None = None

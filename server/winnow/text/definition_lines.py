@@ -27,7 +27,8 @@ _KINDS = {
     **dict.fromkeys(("interface", "protocol"), "interface"),
     **dict.fromkeys(("struct", "union"), "struct"),
     **dict.fromkeys(("type", "typedef", "newtype"), "type"),
-    **dict.fromkeys(("const", "val", "var", "let"), "constant"),
+    **dict.fromkeys(("const", "val", "var", "let", "output", "variable"), "constant"),
+    **dict.fromkeys(("provider", "resource"), "class"),
     "enum": "enum",
     "trait": "trait",
 }
@@ -48,6 +49,11 @@ _ASSIGNED = re.compile(
 _SIGNATURE = re.compile(r"^\s{0,4}(?P<name>[a-z_][\w']*)\s*::\s")
 # A function in C and its relatives: a type and a name from the first column, and no semicolon.
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,~]*?\b(?P<name>[\w~]+)\s*\([^;]*$")
+# A block of Terraform, whose last label is its name.
+_BLOCK = re.compile(
+    r"^(?P<keyword>data|module|output|provider|resource|variable)\s+(?:\"[\w-]+\"\s+)?"
+    r"\"(?P<name>[\w-]+)\"\s*\{"
+)
 # Words before parentheses and a brace that are not names.
 _KEYWORDS = frozenset(
     """
@@ -94,6 +100,7 @@ def _possible(text: str) -> Iterator[re.Pattern[str]]:
     yield _DEFINITION
     if "{" in text:
         yield _METHOD
+        yield _BLOCK
     if "function" in text or "=>" in text:
         yield _ASSIGNED
     if "::" in text:

@@ -17,6 +17,8 @@ _DEFINERS = (
     "|extension|enum|type|typedef|record|object|data|newtype|module|namespace|package|const|static"
     "|let|var|val|local|macro_rules!|#define|@property"
 )
+# What begins a block of Terraform whose last label is its name.
+_BLOCK = r"(?m:^)(?:data|module|output|provider|resource|variable)\s+(?:\"[\w-]+\"\s+)?"
 # Types and modifiers before the name of a function in C, Java and the like. A space can match in
 # one way only: `re`, which searches unsaved texts, could need exponential time.
 _TYPE = r"[\w$.:<>\[\],?*&]"
@@ -44,6 +46,7 @@ def definition_patterns(name: str, exact: bool) -> list[DefinitionPattern]:
         DefinitionPattern(
             rf"(?:{_DEFINERS})\s+(?:\([^)]*\)\s*)?(?:\w+(?:\.|::))*{text}(?:$|\W)"
             rf"|{_TYPED}(?:\w+::)*{text}[ \t]*\([^;\n]*(?m:$)"
+            rf"|{_BLOCK}\"{text}\"\s*\{{"
         ),
         DefinitionPattern(rf"(?:^|\W){text}(?:$|\W)"),
     ]

@@ -357,7 +357,7 @@ def _nested(
         container, above = _qualified(outer.name, match.qualifiers), outer.kind
         nodes = match.captures.get("container") or match.captures.get("namespace")
         if nodes:
-            names = [_parts(_text(source, node)) for node in nodes]
+            names = [_parts(language.namespace(_text(source, node))) for node in nodes]
             container = ".".join(filter(None, (container, *names)))
             above = "class" if "container" in match.captures else "namespace"
         inside = _qualified(container, _parts(name)) if name else container

@@ -47,21 +47,32 @@ CMAKE = Language(
     comments=("line_comment", "bracket_comment"),
 )
 
-# `resource "aws_instance" "web"` is aws_instance.web, `variable "name"` is name.
+# Definitions have the names by which expressions refer to them: `resource "aws_instance" "web"` is
+# aws_instance.web, `variable "name"` is var.name. Outputs are named only from outside of a module.
 HCL = Language(
     name="hcl",
     files=(".hcl", ".tf", ".tfvars", ".nomad", ".tofu"),
     definitions="""
+(config_file (body (block . (identifier) @_block @namespace
+  . (string_lit (template_literal) @namespace)
+  . (string_lit (template_literal) @name)) @definition.object) (#eq? @_block "data"))
 (config_file (body (block . (identifier)
   . (string_lit (template_literal) @container)
   . (string_lit (template_literal) @name)) @definition.object))
 (config_file (body (block . (identifier) @_block
   . (string_lit (template_literal) @name) . (block_start)) @definition.variable
-  (#any-of? @_block "variable" "output")))
+  (#eq? @_block "output")))
+(config_file (body (block . (identifier) @_block @namespace
+  . (string_lit (template_literal) @name) . (block_start)) @definition.variable
+  (#eq? @_block "variable")))
+(config_file (body (block . (identifier) @_block @namespace
+  . (string_lit (template_literal) @name) . (block_start)) @definition.object
+  (#eq? @_block "module")))
 (config_file (body (block . (identifier)
   . (string_lit (template_literal) @name) . (block_start)) @definition.object))
-(config_file (body (block . (identifier) @_block
+(config_file (body (block . (identifier) @_block @namespace
   (body (attribute . (identifier) @name) @definition.variable)) (#eq? @_block "locals")))
 (config_file (body (attribute . (identifier) @name) @definition.variable))
 """,
+    namespace=lambda text: {"variable": "var", "locals": "local"}.get(text, text),
 )
