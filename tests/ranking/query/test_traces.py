@@ -212,6 +212,14 @@ stack traceback:
         [("/x/src/analysis.zig", 12, "")],
         [("index out of bounds", "")],
     ),
+    "ansible": (
+        "TASK [node : Check the rack] ****\nok: [node1]\n\n"
+        "TASK [node : Node | Install (1st try)] ****\n"
+        'fatal: [node1]: FAILED! => {"changed": false, "msg": "No \\"tea\\" is left"}\n'
+        'failed: [node2] (item=cup) => {"rc": 1}\n',
+        [],
+        [("Node | Install (1st try)", ""), ('No \\"tea\\" is left', "")],
+    ),
     "a log": (
         "2024-01-02 10:11:12,345 ERROR aiohttp.server: Error handling request\n"
         'time="2024-01-02" level=error msg="failed to load config"',
@@ -238,7 +246,7 @@ def test_a_trace_in_a_bug_report_is_parsed_alike(language: str) -> None:
     assert parts.errors == tuple(ErrorMessage(*error) for error in errors)
 
 
-@pytest.mark.parametrize("language", [name for name in TRACES if name != "a log"])
+@pytest.mark.parametrize("language", sorted(TRACES.keys() - {"a log", "ansible"}))
 def test_a_trace_pasted_into_a_field_of_one_line_is_parsed_alike(language: str) -> None:
     text, frames, errors = TRACES[language]
     parts = parse_query(" ".join(text.splitlines()))
@@ -332,6 +340,8 @@ def test_a_function_of_php_is_around_the_place_of_the_frame_above() -> None:
         "it fails in src/app.cs, line 12.",
         "src/app.cs:line 12",
         "what about src/app.cs(12)?",
+        "The error appears to be in 'src/app.cs': line 12, column 3",
+        '│ Error: Unsupported argument\n│\n│   on src/app.cs line 12, in module "x":\n',
     ],
 )
 def test_a_place_is_read_as_compilers_and_people_write_it(text: str) -> None:

@@ -317,6 +317,31 @@ async def test_the_line_of_a_compiler_may_be_in_two_files(
     assert {row[3] for row in rows(result.results)} == {"the line in the query"}
 
 
+async def test_a_place_below_the_root_precedes_equal_names_elsewhere(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """Every module of Terraform has a file of this name."""
+    files = dict.fromkeys(("main.tf", "a/main.tf", "b/main.tf", "c/main.tf"), "locals {\n}\n" * 5)
+    workspace = make_workspace(write_files(tmp_path, files))
+    result = await search(workspace, 'Error: Gone\n\n  on main.tf line 7, in module "x":\n')
+    assert [(row[0], row[3]) for row in rows(result.results)][:1] == [
+        ("main.tf", "the line in the query")
+    ]
+
+
+async def test_a_task_of_ansible_leads_to_its_definition(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "roles/node/tasks/main.yml": "- name: Node | Install cups\n  command: install\n",
+        "roles/node/templates/node.j2": "node cups install node cups install\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    query = 'TASK [node : Node | Install cups] ***\nfatal: [n1]: FAILED! => {"changed": false}'
+    first = (await search(workspace, query)).results[0]
+    assert (first.path, first.line) == ("roles/node/tasks/main.yml", 1)
+
+
 async def test_a_frame_of_a_compiled_file_is_in_its_source(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -55,6 +55,11 @@ _LABELLED = re.compile(
 )
 # A program and the number of the error: `curl: (6) Could not resolve host: example`.
 _NUMBERED = re.compile(r"[\w.+-]{1,40}: [(\[]\d{1,5}[)\]] (.+)")
+# Ansible's result of a task; not all have a message.
+_FAILED_TASK = re.compile(
+    r"(?:fatal|failed): \[[^\]]{1,200}\][^!]{0,200}(?:FAILED|UNREACHABLE)! => \{"
+    r"(?:.*?\"msg\": \"((?:[^\"\\]|\\.)*)\")?"
+)
 _WHAT = re.compile(r"what\(\): +(.+)")
 _TERMINATE = re.compile(r"terminate called after throwing an instance of '([^']+)'")
 _ASSERTION = re.compile(r"[Aa]ssertion [`']?([^`']+)' failed")
@@ -88,6 +93,8 @@ def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
         return ErrorMessage("", found[1])
     if found := _ASSERTION.search(text):
         return ErrorMessage(found[1])
+    if found := _FAILED_TASK.match(text):
+        return ErrorMessage(found[1] or "")
     if typed := _typed(text, after_frames):
         return typed
     if (found := _LUA.match(text)) or (found := _PERL.match(text)):

@@ -42,9 +42,9 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+ (?:in |- )?")
 _LIBRARY = re.compile(r" ~?\[[^\[\]]*\]$")
 _TOKEN = re.compile(r"[^\s()\[\]{}'\"`,;=<>|]+")
 _PLACE = re.compile(r"((?:[A-Za-z]:)?[^:]+):(\d{1,7})(?::\d{1,7})?(?::.*|-\d+)?:?")
-# Microsoft's compilers put the line in brackets, and people write "line".
+# Microsoft's compilers put the line in brackets; people, Terraform and Ansible write "line".
 _BRACKETED = re.compile(r"((?:[A-Za-z]:)?[^\s()\[\]:\"'`]+)\((\d{1,7})(?:,\d{1,7}){0,3}\)")
-_IN_WORDS = re.compile(r"([^\s()\[\]:\"'`,]+)(?:,|:)? ?(?:at |on )?line (\d{1,7})\b")
+_IN_WORDS = re.compile(r"([^\s()\[\]:\"'`,]+)[\"'`]?(?:,|:)? ?(?:at |on )?line (\d{1,7})\b")
 _ARROW = re.compile(r"(?:-->|:::) ")
 _AFTER = re.compile(r"\+?0x|in\b|$")
 _SCHEME = re.compile(

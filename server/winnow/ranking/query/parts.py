@@ -82,6 +82,9 @@ _HEADING = re.compile(r"^(?:#{1,6} +|\*\*|[Tt]itle: *)")
 # An indented line is code if no other kind of indented line precedes it, such as a list.
 _INDENT = re.compile(r"(?: {4}|\t)")
 
+# A terminal draws boxes around messages.
+_BOX = re.compile(r"\s{0,6}│ ?")
+
 # --- what says nothing about the code ------------------------------------------------------
 
 # A file on a site for code.
@@ -253,6 +256,7 @@ def _lines(query: str) -> list[str]:
     lines = "".join(_without_comments(query[:QUERY_CHARACTERS])).splitlines()
     if len(lines) == 1:
         lines = with_line_breaks(lines[0])
+    lines = [_BOX.sub("", line, count=1) if "│" in line[:8] else line for line in lines]
     half = MOST_LINES // 2
     return lines if len(lines) <= MOST_LINES else lines[:half] + lines[-half:]
 

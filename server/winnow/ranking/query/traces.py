@@ -23,6 +23,8 @@ _CHAIN = re.compile(
     r"During handling of the above exception|The above exception was the direct cause|"
     r"Caused by:|\[cause\]:|Suppressed:"
 )
+# A task of Ansible, behind its role. Its name is text in the code, as that of a message.
+_TASK = re.compile(r"(?:TASK|RUNNING HANDLER) \[(?:[\w./-]{1,200} : )?([^\]\n]{1,200})\]")
 # Lines of traces without a place or a message.
 _OTHER = re.compile(
     r"goroutine \d+ \[|exit status \d|[Ss]tack (?:back)?trace|note: run with `RUST|Node\.js v\d|"
@@ -75,6 +77,7 @@ class Traces:
         self._is_chained = False
         self._has_message_next = False
         self._frames = self._errors = 0
+        self._task = ""
 
     def frames(self) -> Iterator[Frame]:
         """Yield the frames, the deepest first; of a chain, those of the last trace first."""
@@ -120,7 +123,12 @@ class Traces:
         error = error_of(
             text, after_frames=is_in_traceback and bool(self._current and self._current.frames)
         )
+        if found := _TASK.match(text):
+            self._task = found[1]
         if error is not None and self._errors < MOST_ERRORS:
+            if self._task:
+                self._add_error(ErrorMessage(self._task))
+                self._task = ""
             self._add_error(error)
         if frame is not None and self._frames < MOST_FRAMES:
             self._add_frame(frame, is_python=text.startswith('File "'))

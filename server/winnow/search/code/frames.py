@@ -66,7 +66,10 @@ async def find_frames(
         known = as_written or [
             path for source in sources for path in _best_paths(scope, source, by_name)
         ]
-        for path in known if len(known) <= MOST_EQUAL else ():
+        if len(known) > MOST_EQUAL:
+            # A compiler that runs in the root prints the path below it.
+            known = [path for path in known if scope.locate(path)[1] == frame.path]
+        for path in known[:MOST_EQUAL]:
             is_named = "/" in frame.path.removeprefix("./") or "/" not in scope.locate(path)[1]
             is_sure = is_named and len(known) == 1
             is_in_trace = len(frames) > 1 or bool(frame.function)
