@@ -233,6 +233,12 @@ def test_a_question_about_a_setting_leads_to_its_string(question: str) -> None:
     assert last.search == "semantic"
 
 
+def test_texts_with_a_name_are_its_definition_and_its_uses() -> None:
+    both, only = map(readings, ("where is max_cups defined and used", "where is max_cups defined"))
+    assert [reading.search for reading in both] == ["text", "symbol", "semantic"]
+    assert [reading.search for reading in only] == ["symbol", "text", "semantic"]
+
+
 @pytest.mark.parametrize("query", ["how does copy-mode scroll", "where is the status-line drawn"])
 def test_a_setting_is_not_all_of_a_query(query: str) -> None:
     assert [reading.search for reading in readings(query)] == ["semantic"]

@@ -45,6 +45,12 @@ from winnow.search.code.relations import (
         ("where is APP_TOKEN read", "uses", "APP_TOKEN"),
         ("what reads APP_TOKEN", "uses", "APP_TOKEN"),
         ("where is APP_TOKEN checked", "uses", "APP_TOKEN"),
+        ("where is the setting max_cups read", "uses", "max_cups"),
+        ("where is the APP_TOKEN environment variable read", "uses", "APP_TOKEN"),
+        ("what happens when max_cups is not set", "uses", "max_cups"),
+        ("what happens if APP_TOKEN isn't defined?", "uses", "APP_TOKEN"),
+        ("where is the default of max_cups", "definitions", "max_cups"),
+        ("what is the value of MAX_CUPS?", "definitions", "MAX_CUPS"),
         ("which tests cover createPorts", "tests", "createPorts"),
         ("tests for `resize`", "tests", "resize"),
         ("how is createPorts tested", "tests", "createPorts"),
@@ -68,6 +74,18 @@ def test_a_question_asks_for_the_uses_of_a_name(
     found = relation_of(question)
     assert found is not None
     assert (found.kind, found.name) == (kind, name)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "where is max_cups defined and used",
+        "where is the default of max_cups and where is it read?",
+        "default value of max_cups, and how is it used",
+    ],
+)
+def test_a_question_may_ask_for_a_definition_and_its_uses(question: str) -> None:
+    assert relation_of(question) == Relation("definitions", "max_cups", True, also_uses=True)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +120,9 @@ def test_names_may_be_words_of_prose(question: str, is_certain: bool) -> None:
         "tests for cookies",
         "who calls createPorts when the port is taken",
         "GitHub users",
+        "where is the default route",
+        "what happens when the server is not set",
+        "where is the retry option read",
         "API calls",
         "CPU usage",
         "TypeScript definitions",

@@ -211,7 +211,8 @@ def _related(relation: Relation) -> list[QueryReading]:
     if kind == "definitions" or not (kind == "tests" or relation.is_module):
         found.append(_symbol(name, why))
     if kind != "tests" and relation.is_certain:
-        found.append(QueryReading("text", name, why))
+        # Texts with a name are where it is defined, then where it is used.
+        found.insert(0 if relation.also_uses else len(found), QueryReading("text", name, why))
     return found
 
 

@@ -10,6 +10,7 @@ import os
 import re
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from winnow.index.postings.terms import parts_of, stem
@@ -25,12 +26,14 @@ _MOST_CHARACTERS = 200
 class Relation(Struct, frozen=True):
     """The name in a question, and what the question asks about it. If it ``is_certain``, the name
     is written as only code is, as `load_all` and `loadAll`; `GitHub` may be prose. If it
-    ``is_module``, the question calls it a module, which may be a file."""
+    ``is_module``, the question calls it a module, which may be a file. A question for definitions
+    may ask for the uses, too: ``also_uses``."""
 
     kind: RelationKind
     name: str
     is_certain: bool
     is_module: bool = False
+    also_uses: bool = False
 
 
 _PART = r"~?[^\W\d][\w$]*"
@@ -40,11 +43,15 @@ _KIND = (
 )
 
 
+# What people call a name that need not be a symbol.
+_SETTING = "(?:environment variable|env var|variable|setting|option|parameter|column|output)"
+
+
 def _written(name: str, quotes: str) -> str:
     """Return a pattern for a name with what a question may put around it."""
     return (
-        rf"(?P<the>the )?(?P<before>{_KIND} )?(?P<quote>[{quotes}]?)(?P<name>{name})"
-        rf"(?P<call>\(\))?[{quotes}]?(?P<after> {_KIND})?"
+        rf"(?P<the>the )?(?P<before>{_KIND} )?(?:{_SETTING} )?(?P<quote>[{quotes}]?)"
+        rf"(?P<name>{name})(?P<call>\(\))?[{quotes}]?(?P<after> {_KIND})?(?: {_SETTING})?"
     )
 
 
@@ -91,6 +98,18 @@ _FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
     ),
 }
 FIND = r"(?:(?:find|show|list|get)(?: me)? )?(?:all )?(?:the )?"
+_OF = r"(?:(?:what|where) (?:is|are) )?"
+# What happens is in the code that reads the name.
+_UNSET = (
+    rf"what (?:happens |if )(?:if |when )?{_NAMED} is(?:n't| not| never)? "
+    r"(?:defined|disabled|empty|enabled|false|given|missing|null|set|true|undefined|unset)"
+)
+# A question for the definition of a name, and for its uses as well.
+_ALSO_USED = re.compile(
+    r",? and (?:(?:how|where) (?:is|are) (?:it|they) )?"
+    r"(?:called|checked|read|referenced|used)[?.!]?",
+    re.I,
+)
 _SUBJECT = r"(?:who|what|which(?: \w+)?|functions|methods|classes|types|files|code|places)"
 _END = r"(?: anywhere| in (?:this|the) \w+| from)?[?.!]?"
 # A word in lower case is a name after these, but may be prose after "who uses".
@@ -116,7 +135,7 @@ def _patterns(kind: RelationKind) -> list[str]:
         rf"(?:{participle})",
         rf"where do(?:es)? \w+ (?:{plain}) {named}",
         rf"is {named} (?:still |ever )?(?:{participle})",
-        rf"{FIND}(?:{nouns}) (?:of|to|for) {named}",
+        rf"{_OF}{FIND}(?:{nouns}) (?:of|to|for) {named}",
     ]
 
 
@@ -133,6 +152,7 @@ _TESTS = (
 _RELATIONS: list[tuple[RelationKind, re.Pattern[str]]] = [
     *(("callees", re.compile(pattern + _END, re.I)) for pattern in _CALLEES),
     *(("tests", re.compile(pattern + _END, re.I)) for pattern in _TESTS),
+    ("uses", re.compile(_UNSET + _END, re.I)),
     *((kind, re.compile(pattern + _END, re.I)) for kind in _FORMS for pattern in _patterns(kind)),
 ]
 _NAME_FIRST: list[tuple[RelationKind, re.Pattern[str]]] = [
@@ -165,6 +185,9 @@ def relation_of(text: str) -> Relation | None:
     """Return what a text asks about a name, or None."""
     if len(text) > _MOST_CHARACTERS:
         return None
+    if also := _ALSO_USED.search(text):
+        first = relation_of(text[: also.start()]) if also.end() == len(text) else None
+        return first and msgspec.structs.replace(first, also_uses=first.kind == "definitions")
     for kind, pattern in _RELATIONS:
         found = pattern.fullmatch(text)
         if found is not None and _is_name(found, text):
