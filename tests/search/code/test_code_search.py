@@ -522,6 +522,18 @@ async def test_an_option_leads_to_the_code_that_defines_it(
     assert [one.path for one in result.results] == ["cmd/root.go", "a_guide.md"]
 
 
+async def test_an_option_of_a_script_is_where_it_is_parsed(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "brew.sh": "parse() {\n  case $1 in\n    --force | -f)\n      FORCE=1 ;;\n  esac\n}\n",
+        "deploy.sh": 'post "{\\"force\\":1}"\n',
+        "tests/brew.tcl": 'if {$key eq "force"} { brew --force }\n' * 3,
+    }
+    workspace = make_workspace(write_files(tmp_path / "brew", files), config=NO_INDEX)
+    assert (await paths(workspace, "what does brew --force do"))[0] == "brew.sh"
+
+
 async def test_matches_in_lines_that_are_too_long_are_not_counted(
     unindexed: EngineWorkspace,
 ) -> None:

@@ -227,10 +227,17 @@ def test_a_question_about_an_option_leads_to_its_spellings(question: str) -> Non
         "what does the option history-limit do",
     ],
 )
-def test_a_question_about_a_setting_leads_to_its_string(question: str) -> None:
+def test_a_question_about_a_setting_leads_to_its_spellings(question: str) -> None:
     first, last = readings(question)
-    assert (first.search, first.wanted) == ("text", "\"history-limit\"\n'history-limit'")
+    spellings = ['"history-limit"', "'history-limit'", "history-limit", "history_limit"]
+    assert (first.search, first.wanted.split("\n")) == ("text", spellings)
     assert last.search == "semantic"
+
+
+def test_the_last_part_of_a_name_may_be_text_only() -> None:
+    """A column of a table."""
+    found = [(reading.search, reading.wanted) for reading in readings("cups.has_lid")]
+    assert found[-2:] == [("symbol", "has_lid"), ("text", "has_lid")]
 
 
 def test_texts_with_a_name_are_its_definition_and_its_uses() -> None:

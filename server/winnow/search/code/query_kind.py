@@ -269,7 +269,7 @@ def _several_words(text: str) -> list[QueryReading]:
         about = QueryReading("text", _spelled(option), "it is about an option of a command")
         return [about, QueryReading("semantic", text, about.why)]
     if setting := _asked_setting(text):
-        about = QueryReading("text", f"\"{setting}\"\n'{setting}'", "it is about a setting")
+        about = QueryReading("text", _spelled_setting(setting), "it is about a setting")
         return [about, QueryReading("semantic", text, about.why)]
     is_question = bool(_QUESTION.match(text)) or text.endswith(("?", "？"))
     meaning = QueryReading(
@@ -368,13 +368,17 @@ def _one_word(text: str) -> list[QueryReading]:
 
 
 def _asked_setting(text: str) -> str:
-    """Return the only name with hyphens in a text that is about nothing else, or an empty text:
-    code has such a name in quotes."""
+    """Return the only name with hyphens in a text that is about nothing else, or an empty text."""
     written = [word.strip(_AROUND) for word in text.split()]
     settings = [word for word in written if _HYPHENATED.fullmatch(word)]
     others = [word for word in written if word not in settings]
     is_about = len(settings) == 1 and _ABOUT_OPTIONS.issuperset(map(str.lower, others))
     return settings[0] if is_about else ""
+
+
+def _spelled_setting(setting: str) -> str:
+    """Return how code and files of settings spell the name of a setting, each on a line."""
+    return f"\"{setting}\"\n'{setting}'\n{setting}\n{setting.replace('-', '_')}"
 
 
 def _asked_option(text: str) -> str:
@@ -425,7 +429,8 @@ def _with_last(name: str, found: list[QueryReading]) -> list[QueryReading]:
     last = next((term.text for term in parse(name).terms if term.qualifiers), "")
     if not last or last in {reading.wanted for reading in found}:
         return found
-    return [*found, _symbol(last, LAST_PART)]
+    texts = [] if _PLAIN_WORD.fullmatch(last) else [QueryReading("text", last, LAST_PART)]
+    return [*found, _symbol(last, LAST_PART), *texts]
 
 
 def _regex(text: str) -> QueryReading:

@@ -43,7 +43,7 @@ OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
 ELSEWHERE = 0.2
 # The factor for a whole string that is neither a key nor the value of one, as a setting is where
-# code declares it. Such files come before others.
+# code declares it. Files with keys come before those with strings, and these before others.
 PASSED = 0.5
 # The factor for the first line of pasted code, which usually defines what follows.
 FIRST = 2.0
@@ -277,9 +277,13 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
     as_word = re.compile(rf"(?<!\w)(?:{any_text})(?!\w)", re.I)
     string = "(?:{})".format("|".join(f"{quote}(?:{any_text}){quote}" for quote in "\"'`"))
     as_string = re.compile(string, re.I)
-    # A variable of a shell, or a property of a file of settings. Tests and guides set others.
+    # A variable of a shell, the label of an option in its `case`, or a property of a file of
+    # settings. Tests and guides set others.
     is_example = any(pattern.search(hit.path) for kind, pattern, _ in KINDS if kind != "data")
-    as_assigned = re.compile(rf"\s*(?:\w+\s+)?(?:{any_text})\s*(?::(?!:)|=(?!=))")
+    as_assigned = re.compile(
+        rf"\s*(?:\w+\s+)?(?:{any_text})\s*(?::(?!:)|=(?!=))"
+        rf"|\s*(?:-\w\s*\|\s*)?(?=--)(?:{any_text})\s*[|)]"
+    )
     as_key = re.compile(rf"(?<![=!<>])[:=]\s*{string}|(?<!case ){string}\s*(?::|=(?!=))", re.I)
 
     def is_key(line: str) -> bool:
@@ -301,6 +305,8 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
     score = hit.score * max(values.values(), default=OTHER_CASE)
     if any(map(is_key, lines.values())):
         score = (1 + score) / 2
+    elif any(map(as_string.search, lines.values())) and not is_aside(hit.path):
+        score = (PASSED + score) / 2
     return msgspec.structs.replace(
         hit,
         score=round(score, 4),
