@@ -300,7 +300,11 @@ async def test_a_name_that_only_data_defines_leads_to_its_uses_too(
     assert result.reason.endswith("only tests, examples, data and code of others define node_limit")
     defined = await search(workspace, "default of node_limit")
     assert defined.search_type_used == "symbol"
-    assert defined.results[0].path == "roles/node/defaults.yml"
+    assert [(one.path, one.why) for one in defined.results] == [
+        ("roles/node/defaults.yml", "property"),
+        ("examples/site.yml", "property in an example file"),
+        ("tests/rack.yml", "property in a test file"),
+    ]
 
 
 async def test_an_unknown_path_is_searched_as_text(
@@ -497,6 +501,8 @@ async def test_a_setting_is_declared_before_it_is_read(
         "table.c": '  { .name = "history-limit",\n    .default_num = 2000 },\n' + '  "x",\n' * 300,
         "tests/table.c": '  { .name = "history-limit" }\n',
         "table.json": '{"history-limit": 1}\n',
+        "tmux.conf": "# history-limit 2000\n",
+        "window.c": "if (lines > options->history_limit) free(lines);\n",
     }
     workspace = make_workspace(write_files(tmp_path / "settings", files), config=NO_INDEX)
     found = await paths(workspace, "what is the default of history-limit")

@@ -150,6 +150,8 @@ test('a symbol in a test file is marked as such', () => {
     reason: 'method in a test file',
     place: { line: 4, columns: [9, 12] },
   })
+  const example = { path: 'examples/a.py', name: 'run', qualified_name: 'run', kind: 'function', line: 4, column: 9, place: 'example' } as const
+  expect(rowOfSymbol(example, '/r').reason).toBe('function in an example file')
 })
 
 test('a file found by its name has no line', () => {

@@ -152,7 +152,7 @@ export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
     name: symbol.qualified_name,
     where: [folder, `${name}:${symbol.line}`].filter(Boolean).join('/'),
     code: oneLine(symbol.signature ?? ''),
-    reason: [symbol.kind.replaceAll('_', ' '), symbol.place && `in a ${symbol.place} file`].filter(Boolean).join(' '),
+    reason: [symbol.kind.replaceAll('_', ' '), symbol.place && `in ${symbol.place === 'example' ? 'an' : 'a'} ${symbol.place} file`].filter(Boolean).join(' '),
     place: {
       target: targetOf(symbol, root),
       line: symbol.line,

@@ -42,6 +42,7 @@ from winnow.search.symbols.search import find_symbols
 from winnow.symbols.search.query import parse
 from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
+from winnow.text.plural import with_article
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
@@ -369,7 +370,7 @@ def _symbol_hit(path: str, symbol: FoundSymbol) -> Hit:
         path,
         "definition",
         symbol.score,
-        f"{symbol.kind}{f' in a {symbol.place} file' if symbol.place else ''}",
+        f"{symbol.kind} in {with_article(symbol.place)} file" if symbol.place else symbol.kind,
         first=symbol.line,
         last=symbol.end_line,
         symbol=symbol.qualified_name,
