@@ -174,6 +174,8 @@ def test_the_last_part_needs_a_declaration() -> None:
         "Get /x in order",
         "curl progress meter",
         "curl https://example.org",
+        "where is /etc/hosts read",
+        "how are routes declared",
         "",
     ],
 )
@@ -181,9 +183,37 @@ def test_other_queries_are_no_requests(line: str) -> None:
     assert routes_of(line) == []
 
 
+@pytest.mark.parametrize(
+    ("question", "method"),
+    [
+        ("which handler serves POST /api/chats/5", "post"),
+        ("where is POST /api/chats/5 handled?", "post"),
+        ("where is the endpoint /api/chats/5", ""),
+        ("what handles requests to /api/chats/5", ""),
+    ],
+)
+def test_a_question_may_be_about_a_request(question: str, method: str) -> None:
+    found = request_in(question)
+    assert found is not None
+    assert (re.fullmatch(found.method, "post") is not None, found.path) == (True, "/api/chats/5")
+    assert bool(method) == (found.method == method)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "part", ["GET ", "GET /", 'GET "', "/a", " 404", 'GET "/a ', "curl -", "http://"]
+    "part",
+    [
+        "GET ",
+        "GET /",
+        'GET "',
+        "/a",
+        " 404",
+        'GET "/a ',
+        "curl -",
+        "http://",
+        "where is ",
+        "what /x ",
+    ],
 )
 def test_long_lines_take_linear_time(part: str) -> None:
     started = time.process_time()

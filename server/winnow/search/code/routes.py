@@ -23,6 +23,15 @@ _REQUEST = re.compile(
 _LOGGED = re.compile(
     rf"(?:\"({_METHODS}) (/[^\s\"?#]{{1,200}})|\b({_METHODS}) {{1,10}}\"(/[^\s\"?#]{{1,200}}))"
 )
+# "Which handler serves /x", "where is POST /x handled"; not "where is /etc/hosts read".
+_ASKED = re.compile(
+    rf"(?:how|what|where|which|who) (?:\w+ ){{0,8}}?(?:({_METHODS}) )?(/[^\s\"'?#]{{1,200}})"
+    r"(?: \w+){0,8}[?.!]?"
+)
+_SERVES = re.compile(
+    r"\b(?:answer|controller|declare|endpoint|handle|handler|implement|register|route|serve)"
+    rf"(?:d|ed|s)?\b|\b(?:{_METHODS}) /"
+)
 # As browsers copy it: an address in quotes, and options on several lines.
 _CURL = re.compile(r"(?:\$ )?curl(?:\.exe)? ")
 _OPTION = re.compile(rf"\s(?:-X ?|--request[ =])[\"']?({_METHODS})\b")
@@ -90,11 +99,11 @@ def request_in(text: str) -> Request | None:
         return Request(option[1].lower() if option else default, address[1]) if address else None
     if len(text) > _MOST_CHARACTERS or "\n" in text:
         return None
-    found = _REQUEST.fullmatch(text) or _LOGGED.search(text)
-    if found is None:
-        return None
-    method, path = (group for group in found.groups() if group)
-    return Request(method.lower(), path)
+    if found := _REQUEST.fullmatch(text) or _LOGGED.search(text):
+        method, path = (group for group in found.groups() if group)
+        return Request(method.lower(), path)
+    asked = _ASKED.fullmatch(text) if _SERVES.search(text) else None
+    return Request((asked[1] or ANY_METHOD).lower(), asked[2]) if asked else None
 
 
 def request_to(text: str) -> Request | None:
