@@ -258,6 +258,14 @@ def test_a_trace_pasted_into_a_field_of_one_line_is_parsed_alike(language: str) 
     assert parts.errors == tuple(ErrorMessage(*error) for error in errors)
 
 
+def test_a_trace_in_json_is_parsed() -> None:
+    text = r'{"msg":"no cup","stack":"a.Brew\n\t/go/shop/brew.go:12\nmain.main\n\t/go/main.go:4"}'
+    assert [(frame.path, frame.line) for frame in parse_query(text).frames] == [
+        ("/go/shop/brew.go", 12),
+        ("/go/main.go", 4),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

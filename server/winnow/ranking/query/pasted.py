@@ -1,7 +1,8 @@
 """Restore the line breaks of a stack trace.
 
 An input field of one line replaces the line breaks of a text pasted into it with spaces, as the
-search box of VS Code does. What begins a line of a trace tells where they were.
+search box of VS Code does. What begins a line of a trace tells where they were. A log in JSON
+escapes them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _BREAK = re.compile(
 
 def with_line_breaks(text: str) -> list[str]:
     """Return the lines of a text of one line: several if one is then a frame of a stack trace."""
-    lines = [line for line in _BREAK.sub("\n", text).split("\n") if line.strip()]
+    unescaped = text.replace("\\n", "\n").replace("\\t", "\t")
+    lines = [line for line in _BREAK.sub("\n", unescaped).split("\n") if line.strip()]
     pairs = zip(lines[1:], lines, strict=False)
     is_trace = any(frame_of(line, before) or call_of(line) for line, before in pairs)
     return lines if is_trace else [text]
