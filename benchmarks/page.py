@@ -195,8 +195,8 @@ PARTS = {
             " --repositories {retrieval_repositories} --corpora {retrieval_corpora}"
             " --commits {ranker_commits} --clones {ranker_clones}"
         ],
-        "NDCG@10 by file, cross-validated by repository: annotations, and the subjects of commits"
-        " as queries for the files that they changed. Needs `winnow-ls[benchmark]`.",
+        "NDCG@10 by file, cross-validated by repository: annotations, and messages of commits as"
+        " queries for the files that they changed. Needs `winnow-ls[benchmark]`.",
         long=True,
     ),
     "index-build": Part(
@@ -438,7 +438,9 @@ def options_of() -> argparse.ArgumentParser:
     parser.add_argument("--newcomer-checkout", metavar="FOLDER", help="a checkout of 4d7211d")
     parser.add_argument("--issues", metavar="FILE", help="see benchmarks/issue_tokens.py")
     parser.add_argument("--issue-mirrors", metavar="FOLDER", help="bare clones of these")
-    parser.add_argument("--ranker-commits", metavar="FOLDER", help="see benchmarks/train_ranker.py")
+    parser.add_argument(
+        "--ranker-commits", metavar="FOLDER", help="see benchmarks/commit_queries.py"
+    )
     parser.add_argument("--ranker-clones", metavar="FOLDER", help="bare clones of these")
     parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbol_search.py")
     parser.add_argument("--symbol-corpora", metavar="FOLDER", help="its source trees")

@@ -3,22 +3,22 @@
     python benchmarks/train_ranker.py --annotations dev.jsonl --repositories repos.json \
         --corpora DIR --commits DIR --clones DIR [--save] [--no-embeddings]
 
-Needs `winnow-ls[benchmark]`, and about ten minutes.
+Needs `winnow-ls[benchmark]`, and about half an hour.
 
 Annotations are questions about repositories with the files that answer them. Commits are real
-queries: the subjects that people wrote, and the files that they changed, in an older tree. Their
-folder has `history.jsonl` (like the annotations), `repos.json`, the trees in `corpora`, and
-`trees.json` with the commit of each tree. CLONES are bare clones, `owner+name/repo`: what was
-committed before a tree is evidence. `--save` stores the models in the package: for an index that
-knows the commits and for one without, each for queries that ask for a change and for all others.
+queries: the messages that people wrote, and the files that they changed, in an older tree. Their
+folder is that of `commit_queries.py`. Clones are bare clones, `owner+name/repo`: what was committed
+before a tree is evidence. `--save` stores the models in the package: for an index that knows the
+commits and for one without, each for queries that describe work on the code and for all others.
 
 Two rankers are trained, and their scores are added: a weighted sum of the features, fitted to the
 likelihood of the relevant files (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise
 Approach", 2007) with a penalty on weights, and LightGBM's LambdaMART. Both are deliberately simple:
 there are few questions, and users search other code.
 
-The table has NDCG@10 as the mean over repositories, by files (lines are ignored). The ranker that
-ranks a question was trained without the questions and commits of its repository.
+The table has NDCG@10 as the mean over repositories, by files (lines are ignored): of annotations,
+of the benchmark's subjects of commits, and of the subjects and entire messages of all others. The
+ranker that ranks a question was trained without the questions and commits of its repository.
 """
 
 from __future__ import annotations
@@ -54,15 +54,16 @@ Rows = npt.NDArray[np.float32]
 
 MODELS = Path(of.__file__).parent / "models"
 FOLDS = 5
-COMMIT = "commit"
-# For queries that ask for a change, and for others.
-CHANGES = (False, True)
-# The weight of a commit (a question has weight 1), in the sum and in the trees. Trees that don't
-# know what was committed before learn less from commits: with .3, NDCG@10 on annotations is .003
-# lower. With commits and 1 in both, it is .01 lower, and .002 higher on commits.
-COMMIT_WEIGHT, TREE_WEIGHT, TREE_WEIGHT_WITH_COMMITS = 0.6, 0.1, 0.3
-# The weight of an annotation for the ranker of queries that ask for a change, where a commit has
-# weight 1: from 0.1 to 1, NDCG@10 on commits changes by 0.004.
+# Categories of queries that were made from commits.
+SUBJECT, REPORT = "commit", "report"
+COLUMNS = ("annotations", "commits", "other commits", "reports")
+# For queries that describe work on the code, and for others.
+TASKS = (False, True)
+# For questions: the weight of a query from a commit, where an annotation has weight 1. There are 15
+# times as many, and most are no questions: with .05, NDCG@10 on annotations is .004 lower.
+COMMIT_WEIGHT = 0.02
+# For queries that describe work: the weight of an annotation, where a query from a commit has
+# weight 1. Without annotations, the quality is the same, except for single names.
 QUESTION_WEIGHT = 0.3
 # Features with different weights if the query is a single name.
 SYMBOL_FEATURES = ("defines", "defines_type", "named_like", "best_chunk", "definition")
@@ -103,7 +104,9 @@ PARAMETERS = {
 
 
 class Sample(NamedTuple):
-    """A question: its candidates, their relevance, and the total number of targets."""
+    """A query: its candidates, their relevance, and the total number of targets.
+
+    ``measured`` is True for a subject that belongs to the benchmark."""
 
     repository: str
     language: str
@@ -113,7 +116,8 @@ class Sample(NamedTuple):
     targets: npt.NDArray[np.int64]  # by candidate: the number of its target, or -1
     target_count: int
     symbol: bool
-    change: bool
+    task: bool
+    measured: bool = False
 
 
 # --- questions -------------------------------------------------------------------------------
@@ -150,29 +154,28 @@ def samples_of(
             hit,
             len(targets),
             weighed.evidence.question.symbol,
-            weighed.evidence.question.change,
+            weighed.evidence.question.task,
+            question.get("measured", False),
         )
 
 
 def all_samples(arguments: argparse.Namespace, embeddings: str) -> Iterator[Sample]:
     """Yield the annotations and the commits of all repositories with their features."""
-    repositories = {
-        entry["name"]: entry for entry in json.loads(arguments.repositories.read_text())
-    }
-    trees: Mapping[str, str] = json.loads((arguments.commits / "trees.json").read_text())
     annotations = _by_repository(arguments.annotations)
-    commits = _by_repository(arguments.commits / "history.jsonl")
-    for name, entry in sorted(repositories.items()):
-        clone = arguments.clones / entry["github"].replace("/", "+") / "repo"
+    for entry in json.loads(arguments.repositories.read_text()):
         root = entry.get("root") or ""
-        if annotations[name]:
-            history = history_at(clone, entry["revision"], root)
-            folder = arguments.corpora / name / root
-            yield from samples_of(entry, annotations[name], folder, history, embeddings)
-        if commits[name]:
-            history = history_at(clone, trees[name])
-            folder = arguments.commits / "corpora" / name
-            yield from samples_of(entry, commits[name], folder, history, embeddings)
+        history = history_at(_clone(arguments, entry), entry["revision"], root)
+        folder = arguments.corpora / entry["name"] / root
+        yield from samples_of(entry, annotations[entry["name"]], folder, history, embeddings)
+    commits = _by_repository(arguments.commits / "history.jsonl")
+    for entry in json.loads((arguments.commits / "repos.json").read_text()):
+        history = history_at(_clone(arguments, entry), entry["tree"])
+        folder = arguments.commits / "corpora" / entry["name"]
+        yield from samples_of(entry, commits[entry["name"]], folder, history, embeddings)
+
+
+def _clone(arguments: argparse.Namespace, entry: Mapping[str, str]) -> Path:
+    return Path(arguments.clones, entry["github"].replace("/", "+"), "repo")
 
 
 def _by_repository(file: Path) -> Mapping[str, list[Mapping[str, Any]]]:
@@ -187,15 +190,13 @@ def _by_repository(file: Path) -> Mapping[str, list[Mapping[str, Any]]]:
 
 
 def train(
-    samples: Sequence[Sample], names: Sequence[str], *, change: bool
+    samples: Sequence[Sample], names: Sequence[str], *, task: bool
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a :class:`winnow.ranking.semantic.decision_trees.Ranker`, without its
-    probabilities. ``change`` trains the ranker of queries that ask for a change."""
-    has_commits = not of.COMMIT_FEATURES.keys().isdisjoint(names)
-    tree_weight = TREE_WEIGHT_WITH_COMMITS if has_commits else TREE_WEIGHT
-    data = _training_data(samples, names, *((1, QUESTION_WEIGHT) if change else (COMMIT_WEIGHT, 1)))
-    weighed = data if change else _training_data(samples, names, tree_weight, 1)
-    boosters = [_boosted(weighed, names, bag) for bag in range(BAGS)]
+    probabilities. ``task`` trains the ranker of queries that describe work on the code."""
+    weights = (QUESTION_WEIGHT, 1.0) if task else (1.0, COMMIT_WEIGHT)
+    data = _training_data(samples, names, *weights)
+    boosters = [_boosted(data, names, bag) for bag in range(BAGS)]
     return {
         "names": np.array(names),
         **_weighted_sum(data, names),
@@ -216,7 +217,7 @@ class TrainingData(NamedTuple):
 
 
 def _training_data(
-    samples: Sequence[Sample], names: Sequence[str], commit_weight: float, question_weight: float
+    samples: Sequence[Sample], names: Sequence[str], question_weight: float, commit_weight: float
 ) -> TrainingData:
     rows, relevant, sizes, weights = [], [], [], []
     for sample in samples:
@@ -225,7 +226,8 @@ def _training_data(
             rows.append(np.stack([sample.features[name][best] for name in names], axis=1))
             relevant.append(sample.relevant[best])
             sizes.append(len(best))
-            weights.append(commit_weight if sample.category == COMMIT else question_weight)
+            is_commit = sample.category in (SUBJECT, REPORT)
+            weights.append(commit_weight if is_commit else question_weight)
     return TrainingData(
         np.concatenate(rows), np.concatenate(relevant), np.array(sizes), np.array(weights)
     )
@@ -313,11 +315,11 @@ def with_probabilities(
     samples: Sequence[Sample],
     scores: Sequence[Rows],
     *,
-    change: bool,
+    task: bool,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the ranker's arrays with a mapping from scores to probabilities, fitted to scores of
     its questions when they were not in the training data."""
-    own = [number for number, sample in enumerate(samples) if sample.change == change]
+    own = [number for number, sample in enumerate(samples) if sample.task == task]
     x = np.concatenate([scores[number] for number in own]).astype(np.float64)
     y = np.concatenate([samples[number].relevant for number in own])
 
@@ -350,34 +352,39 @@ def cross_validated(
     scores: dict[int, Rows] = {}
     for held_out in sorted({group(sample) for sample in samples}):
         training = [sample for sample in samples if group(sample) != held_out]
-        rankers = {change: Ranker(train(training, names, change=change)) for change in CHANGES}
+        rankers = {task: Ranker(train(training, names, task=task)) for task in TASKS}
         # Names are ranked without vectors, see `winnow.ranking.semantic.search`.
         without = [name for name in names if name not in of.DENSE_FEATURES]
-        lexical = Ranker(train(training, without, change=False))
+        lexical = Ranker(train(training, without, task=False))
         for number, sample in enumerate(samples):
             if group(sample) == held_out:
-                chosen = lexical if sample.symbol else rankers[sample.change]
+                chosen = lexical if sample.symbol else rankers[sample.task]
                 scores[number] = chosen.scores(sample.features, symbol=sample.symbol)
     return [scores[number] for number in range(len(samples))]
 
 
 def row(title: str, samples: Sequence[Sample], scores: Sequence[Rows]) -> str:
-    """Format a row of the table: means over repositories of annotations and commits, and means of
-    the categories of annotations."""
-    of_repository: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
+    """Format a row of the table: means over repositories by `COLUMNS`, and means of the categories
+    of annotations."""
+    of_column: dict[str, dict[str, list[float]]] = {column: {} for column in COLUMNS}
     of_category = defaultdict(list)
     for sample, its_scores in zip(samples, scores, strict=True):
         value = ndcg(sample, its_scores)
-        is_commit = sample.category == COMMIT
-        of_repository[is_commit].setdefault(sample.repository, []).append(value)
-        if not is_commit:
+        column = _column(sample)
+        of_column[column].setdefault(sample.repository, []).append(value)
+        if column == COLUMNS[0]:
             of_category[sample.category].append(value)
-    means = [
-        float(np.mean([np.mean(values) for values in of_repository[kind].values()]))
-        for kind in (False, True)
-    ]
+    means = [np.mean([np.mean(one) for one in each.values()]) for each in of_column.values()]
+    shown = "".join(f"{mean:14.4f}" for mean in means)
     categories = "".join(f"{np.mean(of_category[name]):14.3f}" for name in sorted(of_category))
-    return f"{title:44}{means[0]:12.4f}{means[1]:10.4f}{categories}"
+    return f"{title:36}{shown}{categories}"
+
+
+def _column(sample: Sample) -> str:
+    annotations, measured, subjects, reports = COLUMNS
+    if sample.category == SUBJECT:
+        return measured if sample.measured else subjects
+    return reports if sample.category == REPORT else annotations
 
 
 def main() -> None:
@@ -401,22 +408,22 @@ def main() -> None:
         complete = [sample for sample in samples if sample.features.keys() >= set(names)]
         print(f"{'with' if has_commits else 'without'} the commits of the repository")
         scores = evaluate(complete, names)
-        for change in CHANGES if arguments.save else ():
-            ranker = train(complete, names, change=change)
-            name = model_name(dense=not arguments.no_embeddings, commits=has_commits, change=change)
+        for task in TASKS if arguments.save else ():
+            ranker = train(complete, names, task=task)
+            name = model_name(dense=not arguments.no_embeddings, commits=has_commits, task=task)
             with open(MODELS / f"{name}.npz", "wb") as file:
                 savez: Callable[..., None] = np.savez_compressed
-                savez(file, **with_probabilities(ranker, complete, scores, change=change))
+                savez(file, **with_probabilities(ranker, complete, scores, task=task))
 
 
 def evaluate(samples: Sequence[Sample], names: Sequence[str]) -> list[Rows]:
     """Print the quality of rankers. Return the scores of each question's candidates by rankers that
     were trained without its repository."""
-    categories = sorted({sample.category for sample in samples} - {COMMIT})
-    print(
-        f"{'NDCG@10':44}{'annotations':>12}{'commits':>10}"
-        + "".join(f"{name:>14}" for name in categories)
+    categories = sorted({sample.category for sample in samples} - {SUBJECT, REPORT})
+    titles = "".join(f"{name:>14}" for name in COLUMNS) + "".join(
+        f"{name:>14}" for name in categories
     )
+    print(f"{'NDCG@10':36}{titles}")
     print(row("manual weights", samples, [sample.features["hand"] for sample in samples]))
     numbers = {name: place for place, name in enumerate(sorted({s.repository for s in samples}))}
     scores = cross_validated(samples, names, lambda s: str(numbers[s.repository] % FOLDS))

@@ -81,16 +81,16 @@ def test_probabilities_grow_with_scores() -> None:
     assert likely.tolist() == pytest.approx([0, 0.2689, 0.5, 1], abs=1e-4)
 
 
-@pytest.mark.parametrize("change", [False, True])
+@pytest.mark.parametrize("task", [False, True])
 @pytest.mark.parametrize("commits", [False, True])
 @pytest.mark.parametrize("dense", [False, True])
-def test_the_shipped_models_fit_the_features(dense: bool, commits: bool, change: bool) -> None:
+def test_the_shipped_models_fit_the_features(dense: bool, commits: bool, task: bool) -> None:
     features = [
         *FEATURES,
         *(DENSE_FEATURES if dense else ()),
         *(COMMIT_FEATURES if commits else ()),
     ]
-    name = model_name(dense=dense, commits=commits, change=change)
+    name = model_name(dense=dense, commits=commits, task=task)
     assert trained(name).names == features
     rows = with_kinds(**{name: np.linspace(0, 1, 9, dtype=np.float32) for name in features})
     rows |= {name: np.zeros(9, np.float32) for name, _, _ in KINDS}

@@ -86,7 +86,8 @@ def _numbers(data: bytes, dtype: str) -> npt.NDArray[Any]:
 @functools.cache  # a segment has dozens of arrays for each text
 def _native(dtype: str) -> np.dtype[Any]:
     """Return a type in the machine's byte order."""
-    return np.dtype(dtype).newbyteorder("=")
+    native: np.dtype[Any] = np.dtype(dtype).newbyteorder("=")
+    return native
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:

@@ -86,11 +86,11 @@ class Ranker:
         return likely
 
 
-def model_name(*, dense: bool, commits: bool, change: bool) -> str:
+def model_name(*, dense: bool, commits: bool, task: bool) -> str:
     """Return the name of the shipped ranker for an index with vectors or without, with the commits
-    of the repository or without, and for a query that asks for a change or another."""
+    of the repository or without, and for a query that describes work on the code or another."""
     name = "dense" if dense else "lexical"
-    return name + "-commits" * commits + "-change" * change
+    return name + "-commits" * commits + "-task" * task
 
 
 @functools.cache

@@ -23,8 +23,8 @@ from winnow.index.postings.terms import (
     without_empty_verb,
     words,
 )
-from winnow.ranking.query.changes import asks_for_change
 from winnow.ranking.query.parts import QueryParts, parse_query
+from winnow.ranking.query.tasks import ONE_SENTENCE, is_task
 
 MAX_TERMS = 40
 MAX_NAMES = 12
@@ -41,8 +41,6 @@ REPETITION = 0.5
 # The name of the project says nothing if so many passages have it, and this many other words are
 # left: a lower rarity is that of more than a third.
 COMMON, LEAST_WORDS = 1.0, 2
-# A longer text has enough other words.
-ONE_SENTENCE = 300
 # Number of adjacent words that may form a name: `cookie jar`, `CookieJar`.
 JOINED_WORDS = 3
 
@@ -61,7 +59,7 @@ class Question(Struct, frozen=True):
     ``terms`` are those of :mod:`winnow.index.postings.terms`, ``numbers`` their numbers,
     ``weights`` theirs, 1 for a term of a short query, and ``spelled`` the words of the query that
     they come from. ``symbol`` is True for a query that is one name, perhaps qualified, and
-    ``change`` for one that asks for a change. ``names`` are the identifiers as written, ``titles``
+    ``task`` for one that describes work. ``names`` are the identifiers as written, ``titles``
     capitalized words that may also be names, ``joined`` name terms of adjacent words, and
     ``single`` of single words. ``stems`` are those of the content words of the title, and ``paths``
     the files that the query names, as written.
@@ -73,7 +71,7 @@ class Question(Struct, frozen=True):
     weights: tuple[float, ...]
     spelled: tuple[str, ...]
     symbol: bool
-    change: bool
+    task: bool
     names: tuple[str, ...]
     titles: tuple[str, ...]
     joined: tuple[str, ...]
@@ -105,7 +103,7 @@ def question_of(query: str, rarity: Rarity, projects: Collection[str] = ()) -> Q
         weights=tuple(weights[term] for term in chosen),
         spelled=tuple(spelled[term] for term in chosen),
         symbol=symbol,
-        change=asks_for_change(title),
+        task=is_task(text, title),
         names=tuple(names)[:MAX_NAMES],
         titles=tuple(_titles(identifiers, names))[:MAX_NAMES],
         joined=tuple(dict.fromkeys(_joined(content)))[:MAX_TERMS],

@@ -80,8 +80,8 @@ _CACHED_VECTORS = 4_096
 def load(dense: EmbeddingModel | None) -> None:
     """Load the models that the first search needs: a name is ranked without vectors."""
     for by_vectors in (False, True) if dense is not None else (False,):
-        for commits, change in product((False, True), repeat=2):
-            trained(model_name(dense=by_vectors, commits=commits, change=change))
+        for commits, task in product((False, True), repeat=2):
+            trained(model_name(dense=by_vectors, commits=commits, task=task))
 
 
 def derive(corpus: Corpus) -> None:
@@ -155,7 +155,7 @@ def search(
     question = evidence.question
     by_vectors = "near_best" in features and not question.symbol
     has_commits = "message_says" in features
-    ranker = trained(model_name(dense=by_vectors, commits=has_commits, change=question.change))
+    ranker = trained(model_name(dense=by_vectors, commits=has_commits, task=question.task))
     raw = ranker.scores(features, symbol=question.symbol)
     files = evidence.candidates.files.tolist()
     if in_chunks is not None:
