@@ -43,6 +43,53 @@ RuntimeError: The session is unavailable
         [("tests/test_x.py", 33, "")],
         [("too large: 12", "ValueError")],
     ),
+    "pytest in long": (
+        """\
+    def test_x():
+>       load("a")
+
+tests/test_x.py:5:
+_ _ _ _ _ _ _ _ _ _ _ _
+
+    def load(name):
+>       raise ValueError(f"too large: {name}")
+E       ValueError: too large: a
+
+src/load.py:10: ValueError
+""",
+        [
+            ("src/load.py", 10, "", 'raise ValueError(f"too large: {name}")'),
+            ("tests/test_x.py", 5, "", 'load("a")'),
+        ],
+        [("too large: a", "ValueError")],
+    ),
+    "pytest in short": (
+        """/usr/lib/site-packages/_pytest/runner.py:341: in from_call
+    result: Optional[TResult] = func()
+<frozen importlib._bootstrap>:1014: in _gcd_import
+    ???
+/usr/lib/site-packages/_pytest/rewrite.py:760: in is_disabled
+    return "X" in docstring
+E   TypeError: argument of type 'int' is not iterable
+tests/test_y.py:3: in test_y
+    assert load()
+E   ValueError: too large
+""",
+        [
+            (
+                "/usr/lib/site-packages/_pytest/rewrite.py",
+                760,
+                "is_disabled",
+                'return "X" in docstring',
+            ),
+            (
+                *("/usr/lib/site-packages/_pytest/runner.py", 341, "from_call"),
+                "result: Optional[TResult] = func()",
+            ),
+            ("tests/test_y.py", 3, "test_y", "assert load()"),
+        ],
+        [("argument of type 'int' is not iterable", "TypeError"), ("too large", "ValueError")],
+    ),
     "node": (
         """\
 Error: The reducer for key "a" returned undefined.
@@ -246,7 +293,7 @@ def test_a_trace_in_a_bug_report_is_parsed_alike(language: str) -> None:
     assert parts.errors == tuple(ErrorMessage(*error) for error in errors)
 
 
-@pytest.mark.parametrize("language", sorted(TRACES.keys() - {"a log", "ansible"}))
+@pytest.mark.parametrize("language", sorted(TRACES.keys() - {"a log", "ansible", "pytest in long"}))
 def test_a_trace_pasted_into_a_field_of_one_line_is_parsed_alike(language: str) -> None:
     text, frames, errors = TRACES[language]
     parts = parse_query(" ".join(text.splitlines()))

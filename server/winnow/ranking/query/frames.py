@@ -28,6 +28,8 @@ class Frame(Struct, frozen=True):
 
 
 _PYTHON = re.compile(r'\s*File "([^"]+)", line (\d{1,7})(?:, in (.+))?')
+# In short traces, and behind the lines of a function in long ones.
+_PYTEST = re.compile(r"((?:[A-Za-z]:)?[^:]+\.pyi?):(\d{1,7}):(?: in (.+)| ?(\w*))")
 _RUBY = re.compile(r"\s*(?:from |\d{1,4}: from )?((?:[A-Za-z]:)?[^\s:]+):(\d{1,7}):in [`'](.+)")
 _PHP = re.compile(r"#\d{1,4} ([^()]+)\((\d{1,7})\): (.*)")
 _PANICKED = re.compile(r"panicked at (?:'.*', )?(\S+)")
@@ -106,6 +108,8 @@ def frame_of(line: str, before: str = "") -> Frame | None:
     text = line.strip()
     if text.startswith("at "):
         return _after_at(text[3:], before)
+    if found := _PYTEST.fullmatch(text):
+        return _frame(found[1], found[2], found[3] or "")
     if arrow := _ARROW.match(text):
         return _of_token(text[arrow.end() :], "")
     if text.startswith("#") and (numbered := _NUMBERED.match(text)):
@@ -127,6 +131,18 @@ def frame_of(line: str, before: str = "") -> Frame | None:
     if found := _PANICKED.search(text):
         return Frame(*place) if (place := _place(found[1])) else None
     return _of_token(text, before)
+
+
+def is_of_python(line: str) -> bool:
+    """Return True for a frame as Python or pytest prints it, after the frames that called it."""
+    text = line.strip()
+    return text.startswith('File "') or bool(_PYTEST.fullmatch(text))
+
+
+def ends_trace(line: str) -> bool:
+    """Return True for the deepest frame in a trace of pytest, which follows the message."""
+    found = _PYTEST.fullmatch(line.strip())
+    return bool(found and found[4])
 
 
 def sources_of(path: str) -> list[str]:

@@ -15,16 +15,16 @@ _TYPE = r"[A-Z]\w{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Iteration)"
 # Each alternative is anchored at one space, so that the time is linear.
 _BREAK = re.compile(
     # The indentation of a frame, or of a line of the source.
-    r"(?<!\s) (?= {2,}\S|\t)|"
+    r"(?<!\s)(?<!\bE) (?= {2,}\S|\t)|"
     # What introduces or continues a trace.
     r" (?=Traceback \(most recent call last\)|During handling of the above|The above exception was|"
     r"[Ss]tack (?:back)?trace(?:back)?:|Caused by: |Suppressed: |goroutine \d|exit status \d|"
-    r"note: run with `RUST|created by |#\d{1,4}:? |\d{1,4}: +0x|thread '|E {3})|"
+    r"note: run with `RUST|created by |<frozen |#\d{1,4}:? |\d{1,4}: +0x|thread '|E {3})|"
     # A place, or a frame of Firefox.
     r"(?<![\s)])(?<!at) (?=[^\s:\"'()]{1,300}\.\w{1,5}:\d{1,7}(?::\d{1,7})?(?:: |:in ))|"
     r" (?=[^\s@]{0,100}@\w+://)|"
     # An error behind the frames of Python.
-    r"(?<!except)(?<!raise)(?<!Uncaught)(?<!exception\.) "
+    r"(?<!except)(?<!raise)(?<!Uncaught)(?<!exception\.)(?<!\d:)(?<!E  ) "
     rf"(?=(?:\w{{1,80}}\.){{0,12}}{_TYPE}(?:: |$)|(?:[a-z_]\w{{0,80}}\.){{1,12}}[A-Z]\w{{0,80}}: )"
 )
 

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 import msgspec
 
 from winnow.ranking.query.errors import ErrorMessage, error_of
-from winnow.ranking.query.frames import Frame, call_of, frame_of, rust_name
+from winnow.ranking.query.frames import (
+    Frame,
+    call_of,
+    ends_trace,
+    frame_of,
+    is_of_python,
+    rust_name,
+)
 
 # More frames are those of an endless recursion.
 MOST_FRAMES = 200
@@ -25,6 +32,8 @@ _CHAIN = re.compile(
 )
 # A task of Ansible, behind its role. Its name is text in the code, as that of a message.
 _TASK = re.compile(r"(?:TASK|RUNNING HANDLER) \[(?:[\w./-]{1,200} : )?([^\]\n]{1,200})\]")
+# The line of a function that fails, as pytest marks it before it prints the place.
+_FAILING = re.compile(r">\s{3,}(\S.*)")
 # Lines of traces without a place or a message.
 _OTHER = re.compile(
     r"goroutine \d+ \[|exit status \d|[Ss]tack (?:back)?trace|note: run with `RUST|Node\.js v\d|"
@@ -77,7 +86,7 @@ class Traces:
         self._is_chained = False
         self._has_message_next = False
         self._frames = self._errors = 0
-        self._task = ""
+        self._task = self._failing = ""
 
     def frames(self) -> Iterator[Frame]:
         """Yield the frames, the deepest first; of a chain, those of the last trace first."""
@@ -106,6 +115,8 @@ class Traces:
         if is_traceback(text):
             self._open(is_python=True)
             return True
+        if found := _FAILING.match(line):
+            self._failing = found[1]
         frame = frame_of(line, before) if _HAS_NUMBER.search(text) else None
         is_in_traceback = self._current is not None and self._current.awaits_error
         if self._has_message_next and frame is None and self._current is not None:
@@ -131,7 +142,7 @@ class Traces:
                 self._task = ""
             self._add_error(error)
         if frame is not None and self._frames < MOST_FRAMES:
-            self._add_frame(frame, is_python=text.startswith('File "'))
+            self._add_frame(frame, text)
         if frame is None and self._current is not None and len(self._current.calls) < MOST_FRAMES:
             self._current.calls += filter(None, [call_of(text)])
         is_chain, self._is_chained = self._is_chained, self._is_chained and error is None
@@ -145,11 +156,15 @@ class Traces:
         current.add(error)
         self._has_message_next = not (error.text or error.kind)
 
-    def _add_frame(self, frame: Frame, *, is_python: bool) -> None:
+    def _add_frame(self, frame: Frame, text: str) -> None:
         self._frames += 1
-        current = self._current
-        if current is None or (is_python and not current.awaits_error):
+        current, is_python = self._current, is_of_python(text)
+        is_next = is_python and not (current and current.awaits_error) and not ends_trace(text)
+        if current is None or is_next:
             current = self._open(is_python=is_python)
+        if is_python and self._failing:
+            frame = msgspec.structs.replace(frame, code=self._failing)
+            self._failing = ""
         if frame.path.endswith(".php") and frame.function:
             # PHP names what the line calls: the function around the place before.
             if current.frames and not current.frames[-1].function:
