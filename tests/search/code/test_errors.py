@@ -469,6 +469,7 @@ REFUSED = "Payment of 12 was refused by the bank"
         f"I cannot pay\n\nIt says\n\n    {REFUSED}\n\nwhen I try.",
         f"I cannot pay\n\n$ shop pay 12\n{REFUSED}\n\nVersion 3",
         f"Shop: the total is wrong\n\nI typed the number of my card.\n\nshop: {REFUSED}\n",
+        f"I cannot pay\n\n```\nForgot your password\n../pay/a.rst:4:{REFUSED}\n```\n",
         f"{REFUSED}\nError: no such file",
         f"{REFUSED}\n\nterminate called after throwing an instance of 'shop::Closed'",
     ],
@@ -476,6 +477,18 @@ REFUSED = "Payment of 12 was refused by the bank"
 async def test_a_message_in_a_report_is_found(workspace: EngineWorkspace, report: str) -> None:
     found = rows((await search(workspace, report)).results)
     assert found[0] == ("web/pay.ts", 3, 4, "raises this message")
+
+
+async def test_what_a_report_says_about_the_machine_is_no_message(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    source = "print(f'Platform:       {sys.platform}; ({platform()})')\n"
+    source += "print(f'Python version: {sys.version})')\n"
+    workspace = make_workspace(write_files(tmp_path, {"info.py": source, "cup.py": "CUP = 1\n"}))
+    machine = "Platform:       linux; (Linux-6.3)\nPython version: 3.11 (main) [GCC 12])\n"
+    report = f"The cup leaks\n\n```text\n{machine}Tea version: 4\n```\n"
+    found = (await search(workspace, report)).results
+    assert not any("message" in (hit.why or "") for hit in found)
 
 
 async def test_a_label_in_a_report_is_no_message(workspace: EngineWorkspace) -> None:

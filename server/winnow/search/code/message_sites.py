@@ -50,6 +50,8 @@ MOST_MESSAGES = 3
 # Lines of a report that a program may have printed, and the least number of words of one in a code
 # block.
 MOST_PRINTED, PRINTED_WORDS = 6, 2
+# So many properties of the machine, and not fewer than other lines, are a list of them.
+LEAST_PROPERTIES = 3
 MOST_SITES = 5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
@@ -91,6 +93,10 @@ _ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
 _TOPIC = re.compile(r"[^:]{1,80}: ")
 # A line of code, or a command at a prompt.
 _CODE = re.compile(r"(?:[$>#%] |>>>|[^\w\[(\"'<]).*|.*[{};=,(]\s*$|.*\w\(.*")
+# The place in front of a message: `docs/index.rst:4:`.
+_PLACE = re.compile(r"^[^\s:]+:\d{1,7}:(?:\d{1,7}:)? ?")
+# A property of the machine, such as `Python version: 3.11`.
+_PROPERTY = re.compile(r"[A-Z][\w ]{1,30}:\s")
 # "Is the file open?", but also "can call this only once" and "no such name; did you mean …?"
 _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 
@@ -321,7 +327,9 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
     texts = dict.fromkeys([_LABEL.sub("", parts.written_title), *parts.quotes[:MOST_MESSAGES]])
     found = [_message(text, may_be_label=may_be_label) for text in texts]
     printed = (text for text in _printed(parts) if text not in texts)
-    found += [_message(text, is_printed=True) for text in itertools.islice(printed, MOST_PRINTED)]
+    # "Warning, treated as error" says less than the line below it.
+    longest_first = sorted(itertools.islice(printed, MOST_PRINTED), key=len, reverse=True)
+    found += [_message(text, is_printed=True) for text in longest_first]
     reported = [error.text for error in errors if error.text]
     for message in found:
         if message and not any(text in message.error.text for text in reported):
@@ -354,10 +362,13 @@ def _printed(parts: QueryParts) -> Iterator[str]:
         if not quoted and len(lines) == 1 and _may_be_message(lines[0]):
             quoted = lines
         yield from quoted
-    for line in itertools.chain.from_iterable(block.splitlines() for block in parts.code):
-        text = line.strip()
-        if len(text.split()) >= PRINTED_WORDS and not _CODE.fullmatch(text):
-            yield text
+    for block in parts.code:
+        lines = [_PLACE.sub("", line.strip(), count=1) for line in block.splitlines()]
+        others = [text for text in lines if not _PROPERTY.match(text) or _FAILURE.search(text)]
+        is_list = len(lines) - len(others) >= max(LEAST_PROPERTIES, len(others))
+        for text in others if is_list else lines:
+            if len(text.split()) >= PRINTED_WORDS and not _CODE.fullmatch(text):
+                yield text
 
 
 def _may_be_message(text: str) -> bool:
