@@ -1,19 +1,21 @@
 """Turn commits into questions: the subject of a commit asks for the lines that it changed.
 
 Of each bare clone, the tree before the oldest of some recent commits is written to a folder, and
-the lines that each commit changed are located in that tree. Commits that change no or many source
-files, or whose subjects name a changed file or describe no change of behavior, are left out.
+the lines that each commit changed are located in that tree. `bare_clones.py` says which commits are
+usable.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+
+from bare_clones import UsableCommit, commits_of, git, usable, write_tree
 
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.file_symbols import CONTAINERS, Definition
@@ -21,25 +23,6 @@ from winnow.symbols.language import language_of
 
 # Commits per clone that become questions.
 MOST_COMMITS = 40
-# Commits of a clone to read, and the files that a usable commit changes.
-_HISTORY = 3_000
-_MOST_SOURCES, _MOST_CHANGED = 4, 12
-_LEAST_WORDS = 4
-
-_SOURCE = re.compile(
-    r"\.(?:py|js|ts|tsx|jsx|go|java|kt|scala|rb|php|rs|c|h|cc|cpp|hpp|cs|swift|ex|exs|lua|zig|hs"
-    r"|sh|bash)$"
-)
-_ASIDE = re.compile(
-    r"(?i)(?:^|/)(?:tests?|specs?|testing|__tests__|docs?|examples?|bench(?:marks?)?|vendor"
-    r"|node_modules|dist)/|_test\.|test_|\.test\.|\.spec\.|Test\.|Spec\."
-)
-_DULL = re.compile(
-    r"(?i)^(?:merge|revert|release|bump|version|v?\d|chore|fmt|format|lint|style|docs?|update dep"
-    r"|upgrade|ci\b|build\b|prepare|wip)|typo|changelog|clippy|rubocop|whitespace|copyright"
-    r"|reformat|prettier|gofmt|license"
-)
-_NOT_WORDS = re.compile(r"\(?#\d+\)?|\[[^\]]*\]|^\w+(?:\([^)]*\))?!?:\s*|gh-\d+:?")
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 Span = tuple[int, int]
@@ -50,12 +33,6 @@ class CommitQuestion(NamedTuple):
 
     text: str
     spans: Mapping[str, Sequence[Span]]
-
-
-class _Commit(NamedTuple):
-    number: str
-    subject: str
-    sources: Sequence[str]
 
 
 class _Hunk(NamedTuple):
@@ -69,16 +46,12 @@ class _Hunk(NamedTuple):
 
 def questions_of(clone: Path, tree: Path) -> list[CommitQuestion]:
     """Return questions about a clone; write the tree that they ask about, if it is missing."""
-    commits = []
-    for commit in _commits(clone):
-        commits.append(commit)
-        if len(commits) == MOST_COMMITS:
-            break
+    commits = list(islice(filter(None, map(usable, commits_of(clone))), MOST_COMMITS))
     if not commits:
         return []
     base = f"{commits[-1].number}^"
     if not tree.is_dir():
-        _write_tree(clone, base, tree)
+        write_tree(clone, base, tree)
     found = []
     for commit in commits:
         spans = {path: _spans(clone, base, commit, path, tree) for path in commit.sources}
@@ -88,60 +61,9 @@ def questions_of(clone: Path, tree: Path) -> list[CommitQuestion]:
     return found
 
 
-def _git(clone: Path, *arguments: str) -> bytes:
-    # A clone may lack its largest files; nothing is fetched.
-    environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1"}
-    command = ["git", "--git-dir", str(clone), *arguments]
-    return subprocess.run(command, capture_output=True, check=True, env=environment).stdout
-
-
-def _commits(clone: Path) -> Iterator[_Commit]:
-    """Yield usable commits, newest first."""
-    options = ("--no-merges", "--first-parent", "--name-status", "--no-renames")
-    log = _git(clone, "log", *options, "-n", str(_HISTORY), "--format=%x01%H%x02%s")
-    for block in log.decode("utf-8", "replace").split("\1")[1:]:
-        head, _, names = block.partition("\n")
-        number, _, subject = head.partition("\2")
-        changes = [line.split("\t", 1) for line in names.splitlines() if "\t" in line]
-        sources = [name for _, name in changes if _SOURCE.search(name) and not _ASIDE.search(name)]
-        modified = {name for status, name in changes if status == "M"}
-        text = " ".join(_NOT_WORDS.sub(" ", subject).split()).strip(" .:-")
-        if (
-            1 <= len(sources) <= _MOST_SOURCES
-            and len(changes) <= _MOST_CHANGED
-            and modified.issuperset(sources)
-            and len(text.split()) >= _LEAST_WORDS
-            and not (_DULL.search(text) or _DULL.search(subject))
-            and not any(_names(text, name) for name in sources)
-        ):
-            yield _Commit(number, text, sources)
-
-
-def _names(subject: str, path: str) -> bool:
-    """Return True if a subject contains the name of a file: it needs no search."""
-    stem = re.sub(r"[^a-z0-9]", "", path.rpartition("/")[2].rpartition(".")[0].lower())
-    return len(stem) > 3 and stem in re.sub(r"[^a-z0-9]", "", subject.lower())
-
-
-def _write_tree(clone: Path, revision: str, tree: Path) -> None:
-    listed = _git(clone, "ls-tree", "-r", "-z", revision).split(b"\0")
-    entries = [entry.split(b"\t", 1) for entry in listed if b" blob " in entry]
-    blobs = b"\n".join(about.split()[2] for about, _ in entries) + b"\n"
-    check = ["git", "--git-dir", str(clone), "cat-file", "--batch-check"]
-    there = subprocess.run(check, input=blobs, capture_output=True, check=True).stdout.splitlines()
-    missing = [
-        f":(exclude,literal){os.fsdecode(path)}"
-        for (_, path), answer in zip(entries, there, strict=True)
-        if answer.endswith(b"missing")
-    ]
-    archive = _git(clone, "archive", revision, "--", ".", *missing)
-    tree.mkdir(parents=True)
-    subprocess.run(["tar", "x", "-C", str(tree)], input=archive, check=True)
-
-
 def _hunks(clone: Path, old: str, new: str, path: str) -> list[_Hunk]:
     try:
-        diff = _git(clone, "diff", "-U0", "--no-renames", "--no-color", old, new, "--", path)
+        diff = git(clone, "diff", "-U0", "--no-renames", "--no-color", old, new, "--", path)
     except subprocess.CalledProcessError:  # the clone lacks the file
         return []
     found = []
@@ -152,7 +74,7 @@ def _hunks(clone: Path, old: str, new: str, path: str) -> list[_Hunk]:
     return found
 
 
-def _spans(clone: Path, base: str, commit: _Commit, path: str, tree: Path) -> list[Span]:
+def _spans(clone: Path, base: str, commit: UsableCommit, path: str, tree: Path) -> list[Span]:
     """Return the lines of the tree that a commit changes in a file, each change with the function
     that contains it."""
     try:

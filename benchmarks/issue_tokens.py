@@ -20,14 +20,11 @@ in every turn, and `answer` the mean size of the first answer. The trees come fr
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import re
 import statistics
-import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -35,6 +32,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from bare_clones import clone_of, write_tree
 from peers import peers_python
 from questions import Question, Repository
 from token_cost import NOT_FOUND, Semble, Server, Tokens, grep_and_read
@@ -131,16 +129,6 @@ def with_grep(folder: Path, issue: str, gold: Sequence[str], tokens: Tokens) -> 
     return Reading(min(known, default=None), max(known) if len(known) == len(costs) else None, 0)
 
 
-def lay_out(mirrors: Path, clone: str, commit: str, target: Path) -> None:
-    """Write the tree of a commit into a folder."""
-    bare = mirrors / clone.replace("/", "+") / "repo"
-    packed = subprocess.run(
-        ["git", "-C", str(bare), "archive", commit], capture_output=True, check=True
-    ).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(target, filter="data")
-
-
 def kept_rows(file: Path | None) -> list[Row]:
     """Return the rows of an earlier run."""
     if file is None or not file.exists():
@@ -153,9 +141,8 @@ def row_of(issue: Mapping[str, Any], mirrors: Path, tokens: Tokens) -> Row:
     text, gold = issue["issue"], issue["gold"]
     with tempfile.TemporaryDirectory() as name:
         folder, home = Path(name) / "tree", Path(name) / "home"
-        folder.mkdir()
         home.mkdir()
-        lay_out(mirrors, issue["clone"], issue["base_commit"], folder)
+        write_tree(clone_of(mirrors, issue["clone"]), issue["base_commit"], folder)
         server = Short(folder, home)
         tools = tokens(server.list_tools())
         readings = {WINNOW: with_winnow(server, text, gold, tokens)}

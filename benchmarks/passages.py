@@ -28,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bare_clones import clone_of
 from commit_hunks import CommitQuestion, Span, questions_of
 from peers import peers_python
 
@@ -157,7 +158,7 @@ def main() -> None:
         parser.error(f"unknown system: {', '.join(unknown)}")
     asked = {}
     for entry in json.loads(options.repositories.read_text("utf-8")):
-        clone = options.mirrors / entry["github"].replace("/", "+") / "repo"
+        clone = clone_of(options.mirrors, entry["github"])
         name = entry["name"]
         if clone.is_dir() and (not options.only or name in options.only):
             questions = questions_of(clone, options.trees / name)

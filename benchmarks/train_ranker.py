@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import lightgbm
 import numpy as np
 import numpy.typing as npt
+from bare_clones import clone_of
 from questions import same_file
 from ranked_corpus import corpus_of, history_at
 from scipy.optimize import minimize
@@ -164,18 +165,14 @@ def all_samples(arguments: argparse.Namespace, embeddings: str) -> Iterator[Samp
     annotations = _by_repository(arguments.annotations)
     for entry in json.loads(arguments.repositories.read_text()):
         root = entry.get("root") or ""
-        history = history_at(_clone(arguments, entry), entry["revision"], root)
+        history = history_at(clone_of(arguments.clones, entry["github"]), entry["revision"], root)
         folder = arguments.corpora / entry["name"] / root
         yield from samples_of(entry, annotations[entry["name"]], folder, history, embeddings)
     commits = _by_repository(arguments.commits / "history.jsonl")
     for entry in json.loads((arguments.commits / "repos.json").read_text()):
-        history = history_at(_clone(arguments, entry), entry["tree"])
+        history = history_at(clone_of(arguments.clones, entry["github"]), entry["tree"])
         folder = arguments.commits / "corpora" / entry["name"]
         yield from samples_of(entry, commits[entry["name"]], folder, history, embeddings)
-
-
-def _clone(arguments: argparse.Namespace, entry: Mapping[str, str]) -> Path:
-    return Path(arguments.clones, entry["github"].replace("/", "+"), "repo")
 
 
 def _by_repository(file: Path) -> Mapping[str, list[Mapping[str, Any]]]:

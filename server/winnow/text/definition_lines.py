@@ -49,9 +49,10 @@ _ASSIGNED = re.compile(
 _SIGNATURE = re.compile(r"^\s{0,4}(?P<name>[a-z_][\w']*)\s*::\s")
 # A function in C and its relatives: a type and a name from the first column, and no semicolon.
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,~]*?\b(?P<name>[\w~]+)\s*\([^;]*$")
-# A block of Terraform, whose last label is its name.
+# What begins a block of Terraform, whose last label is its name.
+BLOCKS = "data|module|output|provider|resource|variable"
 _BLOCK = re.compile(
-    r"^(?P<keyword>data|module|output|provider|resource|variable)\s+(?:\"[\w-]+\"\s+)?"
+    rf"^(?P<keyword>{BLOCKS})\s+(?:\"[\w-]+\"\s+)?"
     r"\"(?P<name>[\w-]+)\"\s*\{"
 )
 # Words before parentheses and a brace that are not names.

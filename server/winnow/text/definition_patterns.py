@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from msgspec import Struct
 
+from winnow.text.definition_lines import BLOCKS
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.text.scope import Scope, clean_path
 
@@ -17,8 +18,7 @@ _DEFINERS = (
     "|extension|enum|type|typedef|record|object|data|newtype|module|namespace|package|const|static"
     "|let|var|val|local|macro_rules!|#define|@property"
 )
-# What begins a block of Terraform whose last label is its name.
-_BLOCK = r"(?m:^)(?:data|module|output|provider|resource|variable)\s+(?:\"[\w-]+\"\s+)?"
+_BLOCK = rf"(?m:^)(?:{BLOCKS})\s+(?:\"[\w-]+\"\s+)?"
 # Types and modifiers before the name of a function in C, Java and the like. A space can match in
 # one way only: `re`, which searches unsaved texts, could need exponential time.
 _TYPE = r"[\w$.:<>\[\],?*&]"

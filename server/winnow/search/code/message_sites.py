@@ -50,7 +50,7 @@ MOST_MESSAGES = 3
 # Lines of a report that a program may have printed, and the least number of words of one in a code
 # block.
 MOST_PRINTED, PRINTED_WORDS = 6, 2
-# So many properties of the machine, and not fewer than other lines, are a list of them.
+# A code block lists properties of the machine if it has so many, and no more other lines.
 LEAST_PROPERTIES = 3
 MOST_SITES = 5
 # A message that is not reported as an error must be mostly text of the source.

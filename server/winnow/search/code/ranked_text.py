@@ -278,8 +278,7 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
     string = "(?:{})".format("|".join(f"{quote}(?:{any_text}){quote}" for quote in "\"'`"))
     as_string = re.compile(string, re.I)
     # A variable of a shell, the label of an option in its `case`, or a property of a file of
-    # settings. Tests and guides set others.
-    is_example = any(pattern.search(hit.path) for kind, pattern, _ in KINDS if kind != "data")
+    # settings.
     as_assigned = re.compile(
         rf"\s*(?:\w+\s+)?(?:{any_text})\s*(?::(?!:)|=(?!=))"
         rf"|\s*(?:-\w\s*\|\s*)?(?=--)(?:{any_text})\s*[|)]"
@@ -287,7 +286,7 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
     as_key = re.compile(rf"(?<![=!<>])[:=]\s*{string}|(?<!case ){string}\s*(?::|=(?!=))", re.I)
 
     def is_key(line: str) -> bool:
-        if as_assigned.match(line) and not is_example:
+        if as_assigned.match(line) and not _sets_others(hit.path):
             return True
         return bool(as_key.search(line)) and not is_aside(hit.path)
 
@@ -312,6 +311,11 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
         score=round(score, 4),
         marks={number: hit.marks[number] * value for number, value in values.items()},
     )
+
+
+def _sets_others(path: str) -> bool:
+    """Return True for a test, a guide and the like: what they assign is not the program's."""
+    return any(pattern.search(path) for kind, pattern, _ in KINDS if kind != "data")
 
 
 def is_aside(path: str) -> bool:

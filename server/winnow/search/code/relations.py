@@ -107,7 +107,7 @@ _UNSET = (
 # A question for the definition of a name, and for its uses as well.
 _ALSO_USED = re.compile(
     r",? and (?:(?:how|where) (?:is|are) (?:it|they) )?"
-    r"(?:called|checked|read|referenced|used)[?.!]?",
+    r"(?:called|checked|read|referenced|used)[?.!]?\Z",
     re.I,
 )
 _SUBJECT = r"(?:who|what|which(?: \w+)?|functions|methods|classes|types|files|code|places)"
@@ -186,7 +186,7 @@ def relation_of(text: str) -> Relation | None:
     if len(text) > _MOST_CHARACTERS:
         return None
     if also := _ALSO_USED.search(text):
-        first = relation_of(text[: also.start()]) if also.end() == len(text) else None
+        first = relation_of(text[: also.start()])
         return first and msgspec.structs.replace(first, also_uses=first.kind == "definitions")
     for kind, pattern in _RELATIONS:
         found = pattern.fullmatch(text)

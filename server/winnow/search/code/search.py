@@ -215,9 +215,10 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
 
 
 def _defined_aside(reading: QueryReading, found: HitList) -> str:
-    """Return where alone a name is defined, if other places say more about it; else an empty text.
+    """Return why the definitions of a name are not the answer: only files that are rarely meant
+    have them, and other places say more about the name. Empty if they are the answer.
 
-    The uses of names in data are not resolved: templates and scripts read them as text.
+    The uses of a name in data are not resolved: templates and scripts have them as text.
     """
     if not all(is_aside(hit.path) for hit in found.hits):
         return ""
