@@ -60,8 +60,8 @@ from winnow.workspace import EngineWorkspace, Lifetime
 if TYPE_CHECKING:
     from winnow.search.code.search import CodeAnswer
 
-# Lines of code that people see of a result, and those of them before the best line.
-LINES_FOR_PEOPLE, LINES_BEFORE = 4, 1
+# Lines of code that people see: of all results, if these are few, and at least of each.
+LINES_FOR_PEOPLE, LEAST_LINES = 20, 4
 # The query at the beginning of the reason for a search.
 _QUOTED_QUERY = re.compile(r"\A(['\"]).*?\1: ", re.S)
 # A part of the warning about templates that may use what no code uses.
@@ -228,10 +228,11 @@ def plain(result: CodeSearchResult) -> str:
 def text(result: CodeSearchResult, style: Style, folder: str) -> str:
     """Render each result with a few lines, and all notes on one line. Paths are relative to
     ``folder``."""
+    most = max(LEAST_LINES, LINES_FOR_PEOPLE // max(1, result.returned))
     blocks = [
         "\n".join(_block(shown, seen_path(hit, result.root, folder), shown.snippet, style))
         for hit in result.results
-        for shown in [_with_few_lines(hit)]
+        for shown in [_with_few_lines(hit, most)]
     ]
     more = [*_why_not(result), *unknown_words_note(result)]
     more += others_line(result.not_chosen or [], result.total_not_chosen)
@@ -273,15 +274,18 @@ def _search(result: CodeSearchResult) -> str:
     return f"{result.search_type_used} search{ranked}"
 
 
-def _with_few_lines(hit: CodeHit) -> CodeHit:
-    """Return the hit with the lines of its snippet around the best one."""
+def _with_few_lines(hit: CodeHit, most: int) -> CodeHit:
+    """Return the hit with up to ``most`` lines of its snippet: one before the best, and those from
+    it on. Neither the first nor the last is empty."""
     if hit.snippet is None:
         return hit
     lines, first = hit.snippet.split("\n"), hit.snippet_line or hit.line or 1
     best = (hit.best_line or hit.line or first) - first
-    start = max(0, min(best - LINES_BEFORE, len(lines) - LINES_FOR_PEOPLE))
-    few = lines[start : start + LINES_FOR_PEOPLE]
-    return msgspec.structs.replace(hit, snippet="\n".join(few), snippet_line=first + start)
+    start = max(0, min(best - 1, len(lines) - LEAST_LINES))
+    while start < best and not lines[start]:
+        start += 1
+    few = "\n".join(lines[start : start + most]).rstrip("\n")
+    return msgspec.structs.replace(hit, snippet=few, snippet_line=first + start)
 
 
 def _block(hit: CodeHit, path: str, snippet: str | None, style: Style) -> Iterator[str]:

@@ -66,6 +66,16 @@ def test_five_results_with_few_lines_and_one_line_of_notes(project: Path) -> Non
     assert "--limit 20 shows more" in notes
 
 
+def test_one_result_has_more_lines_and_begins_with_code(project: Path) -> None:
+    numbered = "\n".join(f"    step({number})" for number in range(30))
+    write_files(project, {"src/paths.py": f"import os\n\n\ndef resolve():\n\n{numbered}\n"})
+    _, *code = results_in(winnow(project, "resolve", "-n", "1").stdout)[0].splitlines()
+    shown = [line.split("\t", 1)[1] for line in code]
+    assert shown[0] == "def resolve():"
+    assert len(shown) > 4
+    assert shown[-1].strip()
+
+
 @pytest.mark.parametrize("option", ["-n8", "--limit=8", "--limit 8"])
 def test_more_results_on_request(option: str, project: Path) -> None:
     write_files(project, MANY)
