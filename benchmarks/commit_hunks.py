@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from bare_clones import UsableCommit, commits_of, git, usable, write_tree
 
+from winnow.index.postings.imports import is_import
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.file_symbols import CONTAINERS, Definition
 from winnow.symbols.language import language_of
@@ -76,7 +77,7 @@ def _hunks(clone: Path, old: str, new: str, path: str) -> list[_Hunk]:
 
 def _spans(clone: Path, base: str, commit: UsableCommit, path: str, tree: Path) -> list[Span]:
     """Return the lines of the tree that a commit changes in a file, each change with the function
-    that contains it."""
+    that contains it. Changed imports only follow from other changes."""
     try:
         source = (tree / path).read_bytes()
     except OSError:
@@ -84,15 +85,21 @@ def _spans(clone: Path, base: str, commit: UsableCommit, path: str, tree: Path) 
     parent = f"{commit.number}^"
     earlier = _hunks(clone, base, parent, path)
     functions = _functions(path, source)
+    texts = source.decode("utf-8", "replace").split("\n")
     found = []
     for hunk in _hunks(clone, parent, commit.number, path):
         # New lines stand between two lines.
         last = hunk.before + max(hunk.removed - 1, 0 if hunk.removed else 1)
         lines = [_line_before(line, earlier) for line in (hunk.before, last)]
         known = [line for line in lines if line is not None]
-        if known:
+        if known and not _is_imports(texts[min(known) - 1 : max(known)]):
             found.append(_with_function((min(known), max(known)), functions))
     return found
+
+
+def _is_imports(lines: Sequence[str]) -> bool:
+    written = [line for line in lines if line.strip()]
+    return bool(written) and all(map(is_import, written))
 
 
 def _line_before(line: int, hunks: Sequence[_Hunk]) -> int | None:

@@ -10,13 +10,16 @@ import numpy as np
 from winnow.index.postings.contents import Contents, contents_of
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import in_memory
+from winnow.index.vectors.embeddings import EmbeddingModel
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 
 
-def corpus_of(files: Mapping[str, str], *, segments: int = 1) -> Corpus:
-    """Build the ranked corpus of some files, in this number of segments."""
+def corpus_of(
+    files: Mapping[str, str], *, segments: int = 1, model: EmbeddingModel | None = None
+) -> Corpus:
+    """Build the ranked corpus of some files, in this number of segments, with a model's vectors."""
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     parts: list[dict[int, Contents]] = [{} for _ in range(segments)]
     for number, (path, text) in enumerate(files.items()):
@@ -26,6 +29,8 @@ def corpus_of(files: Mapping[str, str], *, segments: int = 1) -> Corpus:
         defined = symbols.definitions if symbols else []
         name = symbols.language if symbols else ""
         text_contents = contents_of(path, source, defined, name, covered=True)
+        if model is not None:
+            text_contents = model.with_vectors(text_contents)
         parts[number % segments][number] = text_contents
         for definition in defined:
             definitions[definition.name].append((number, definition))

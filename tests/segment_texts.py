@@ -96,7 +96,7 @@ def random_texts(count: int, chunks: int = 3, vocabulary: int = 30) -> dict[byte
                 {chance.randrange(vocabulary) for _ in range(20)} | {1000 + document}
                 for _ in range(1 + document % 2)
             ],
-            [(1 + 10 * chunk, 10 + 10 * chunk, chunk, chunk, 0) for chunk in range(chunks)],
+            [(1 + 10 * chunk, 10 + 10 * chunk, chunk, chunk, 0, 0) for chunk in range(chunks)],
             fields,
             [float(document)] * len(MEASURES),
             chance.randbytes((chunks + 1) * DIMENSIONS),

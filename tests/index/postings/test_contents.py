@@ -58,7 +58,7 @@ def has(contents: Contents, name: str, *terms: str) -> list[int]:
 
 def test_words_are_indexed_by_field() -> None:
     contents = made(SOURCE)
-    assert np.frombuffer(contents.chunks, np.uint32).tolist() == [1, 16, 1, 0, 4]
+    assert np.frombuffer(contents.chunks, np.uint32).tolist() == [1, 16, 1, 0, 4, 2]
     assert has(contents, "body", "cooki", "cookiejar", "disk", "absent") == [6, 1, 1, 0]
     assert has(contents, "comment", "cooki", "disk", "twice", "helper") == [1, 1, 1, 0]
     assert has(contents, "head", "cooki", "disk", "twice") == [1, 1, 0]
@@ -95,7 +95,7 @@ def test_a_chunk_knows_the_names_around_it() -> None:
     for name, expected in (("polici", True), ("cooki", True), ("lid", False)):
         assert ((term_number(name), 0) in around) is expected
         assert ((term_number(name), 1) in around) is expected
-    assert chunks[1][2:] == [3, 2, 0]
+    assert chunks[1][2:] == [3, 2, 0, 0]
 
 
 def test_a_chunk_is_not_about_a_function_that_ends_in_it() -> None:
@@ -187,7 +187,7 @@ def test_a_chunk_has_its_innermost_or_first_definition() -> None:
         chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS).tolist()
         assert [chunk[:2] for chunk in chunks] == [*map(list, chunks_of(text, definitions))]
         known = [(n, one) for n, one in enumerate(definitions, 1) if not one.local]
-        for first, last, number, before, _ in chunks:
+        for first, last, number, before, *_ in chunks:
             assert before == sum(each.line + 1 < first for each in definitions)
             around = [
                 each

@@ -35,7 +35,7 @@ def a_text(vectors: Rows) -> Contents:
     fields = [
         Postings(lengths=bytes(4 * (chunks if field.unit == "chunk" else 1))) for field in FIELDS
     ]
-    lines = [(number + 1, number + 1, 0, 0, 0) for number in range(chunks)]
+    lines = [(number + 1, number + 1, 0, 0, 0, 0) for number in range(chunks)]
     return contents([set()], lines, fields, [0.0] * len(MEASURES), quantized(vectors).tobytes())
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ranked_texts import corpus_of
 from winnow.index.postings.corpus import Corpus
+from winnow.index.vectors.embeddings import load_model
 from winnow.ranking.semantic.path_index import PathIndex
 from winnow.ranking.semantic.search import FoundPassage, search
 
@@ -91,6 +92,33 @@ def test_a_module_of_tests_is_the_best_passage_only_for_a_query_about_tests(
     corpus = corpus_of({"src/range.rs": f"{code}{filler}\n}}\n\n{tests}", **others})
     [found] = search(corpus, query, limit=1)
     assert (found.first > 60) == is_in_tests
+
+
+def test_imports_are_the_best_passage_only_if_there_is_no_other() -> None:
+    imports = "".join(f"from shop.lids.closed import close_lid{n}\n" for n in range(20))
+    steps = "".join(f"    turn = push(turn, {n})\n" for n in range(40))
+    code = f"{imports}\n\ndef close(jar):\n    # The lid of a jar.\n{steps}    return turn\n"
+    others = {f"src/other{n}.py": f"def other{n}():\n    pass\n" for n in range(20)}
+    [found] = search(corpus_of({"src/jar.py": code, **others}), "where is a lid closed", limit=1)
+    assert found.first > 20
+    [found] = search(corpus_of({"src/jar.py": imports, **others}), "where is a lid closed", limit=1)
+    assert found.first == 1
+
+
+def test_with_vectors_the_passage_that_is_nearest_in_meaning_is_the_best() -> None:
+    def function(name: str, words: str) -> str:
+        lines = "".join(f"    {word}(user, {n})\n" for n in range(12) for word in words.split())
+        return f"def {name}(user):\n{lines}    return user\n\n\n"
+
+    paint = function("paint", "brush canvas color pixel")
+    check = function("check", "password credential token session")
+    model = load_model("auto")
+    others = {f"src/other{n}.py": f"def other{n}():\n    pass\n" for n in range(20)}
+    corpus = corpus_of({"src/both.py": paint + check, **others}, model=model)
+    query = "authentication and login of the user"
+    [by_words] = search(corpus, query, limit=1)
+    [by_meaning] = search(corpus, query, limit=1, dense=model)
+    assert by_words.first == 1 < by_meaning.first
 
 
 def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:

@@ -66,15 +66,15 @@ BODY, DEFINITION, _CONTEXT, _COMMENT, HEAD, _TYPE, _NAME, _IMPORTED_NAME = range
 # generated it.
 MEASURES = ("lines", "definitions", "functions", "imports", "generated")
 # Numbers per chunk, see `Contents.chunks`.
-CHUNK_COLUMNS = 5
+CHUNK_COLUMNS = 6
 
 
 class Contents(Struct, frozen=True, array_like=True):
     """Everything that the index keeps of one text.
 
-    ``chunks`` has five 32-bit numbers for each chunk, of at most 65,535 chunks: its first and last
+    ``chunks`` has six 32-bit numbers for each chunk, of at most 65,535 chunks: its first and last
     line, from 1; the definition that contains it or that it has first, from 1, or 0 for none; the
-    number of definitions before it; and its number of lines that are comments.
+    number of definitions before it; and its numbers of lines that are comments, and that import.
     ``vectors`` are 8-bit, one row per chunk and one for the document, empty without a model.
     ``covered`` is False if the trigrams do not cover the entire text, because parts were masked or
     left out: a text search must read the file.
@@ -136,7 +136,8 @@ def contents_of(
         if definition.kind in TYPES and not definition.declared
     ]
     functions = sum(definition.kind in FUNCTIONS for definition in known)
-    imports = [*dict.fromkeys(imports_of(joined))]
+    located = [*imports_of(joined)]
+    imports = {line for _, line in located}
     imported = [word for line in imports for word in set(words(line))]
     terms = TermCounts(len(FIELDS))
     terms.add(_COMMENT, pack_terms(words(comments)))
@@ -154,7 +155,7 @@ def contents_of(
         terms.add(BODY, pack_terms(words("\n".join(lines[a - 1 : b]))))
     return Contents(
         trigrams=trigrams_of(text if for_text_search else b""),
-        chunks=_numbered(chunks, placed, lines).tobytes(),
+        chunks=_numbered(chunks, placed, lines, sorted({at for at, _ in located})).tobytes(),
         fields=terms.postings(),
         measures=[
             len(lines),
@@ -221,13 +222,17 @@ def _common(definition: Definition, first: int, last: int) -> int:
 
 
 def _numbered(
-    chunks: Sequence[tuple[int, int]], placed: Sequence[_Placed], lines: Sequence[str]
+    chunks: Sequence[tuple[int, int]],
+    placed: Sequence[_Placed],
+    lines: Sequence[str],
+    imports: Sequence[int],
 ) -> array[int]:
-    """Return the numbers in `Contents.chunks`."""
+    """Return the numbers in `Contents.chunks`. ``imports`` are the numbers of lines that import."""
     found = array("I")
     for (first, last), place in zip(chunks, placed, strict=True):
         comments = sum(map(bool, map(_COMMENT_LINE.match, lines[first - 1 : last])))
-        found.extend((first, last, place.number, place.before, comments))
+        importing = bisect_right(imports, last) - bisect_left(imports, first)
+        found.extend((first, last, place.number, place.before, comments, importing))
     return found
 
 

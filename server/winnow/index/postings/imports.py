@@ -18,13 +18,21 @@ _IMPORT = re.compile(
 _IMPORTED = re.compile(r"(?<![\w.])(?:require|@import)\b[ \t]*[(\"'].*")
 
 
-def imports_of(text: str) -> Iterator[str]:
-    """Yield the lines that import or re-export, and of expressions that import, the part from the
-    import on."""
-    yield from _IMPORT.findall(f"\n{text}")
+def imports_of(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that import or re-export with their numbers, from 1, and of expressions that
+    import, the part from the import on."""
+    yield from _numbered(f"\n{text}", _IMPORT, 1)
     # To search for these words first takes a tenth of the time.
     if "require" in text or "@import" in text:
-        yield from _IMPORTED.findall(text)
+        yield from _numbered(text, _IMPORTED, 0)
+
+
+def _numbered(text: str, pattern: re.Pattern[str], group: int) -> Iterator[tuple[int, str]]:
+    number, place = 1, 0
+    for found in pattern.finditer(text):
+        number += text.count("\n", place, found.start())
+        place = found.start()
+        yield number, found[group]
 
 
 def is_import(line: str) -> bool:

@@ -32,7 +32,7 @@ from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import atomic_write, spool
 
 # Changes with anything written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
-VERSION = 6
+VERSION = 7
 _MAGIC = b"\x89WINSEG\n"
 _FRONT = struct.pack("<8sII", _MAGIC, VERSION, 0)
 # The offset of the checksums, and the offset and size of the table.

@@ -74,6 +74,12 @@ class Cosines:
             found.top[places] = top_of_each(owners, cosines, len(documents))
         return found
 
+    def of_chunks(self, segment: Segment, chunks: Numbers) -> Rows:
+        """Return the similarities of some chunks of a segment; 0 if it has no vectors."""
+        if not _has_vectors(segment, self.query):
+            return np.zeros(len(chunks), np.float32)
+        return self._chunks(segment, chunks)
+
     def nearest(self, most: int, ranks: Ranks) -> list[int]:
         """Return the files whose best chunks are nearest, nearest first; of equal ones, those with
         the lowest ranks."""
@@ -134,11 +140,14 @@ def _located(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) -> Ite
 
 
 def _with_vectors(parts: Iterable[CorpusPart], query: Rows) -> Iterator[CorpusPart]:
-    """Yield the parts with vectors of the same model; other vectors mean a damaged store."""
-    for part in parts:
-        vectors = part.segment.vectors
-        if vectors is not None and vectors.shape[1] == len(query):
-            yield part
+    """Yield the parts with vectors of the same model."""
+    return (part for part in parts if _has_vectors(part.segment, query))
+
+
+def _has_vectors(segment: Segment, query: Rows) -> bool:
+    """Return True if a segment has vectors of the same model; others mean a damaged store."""
+    vectors = segment.vectors
+    return vectors is not None and vectors.shape[1] == len(query)
 
 
 def _products(vectors: npt.NDArray[np.int8], query: Rows, chosen: Numbers | None = None) -> Rows:

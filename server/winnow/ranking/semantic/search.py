@@ -42,14 +42,17 @@ from winnow.ranking.term_matches import MatchedTerms
 # defines, shared by the parts of all these names, and in a name around it:
 DEFINING = 0.5
 AROUND = 1.0
-# For a chunk of comments only, and for one without definitions, as a share of all terms. Licenses,
-# imports and lists of names are rarely the answer.
+# For a chunk of comments only, of imports only, and for one without definitions, as a share of all
+# terms. Licenses, imports and lists of names are rarely the answer.
 COMMENTS = -0.2
+IMPORTS = -1.2
 UNDEFINED = -0.05
 # The same for a chunk in a test or in a module of tests, as Rust has them beside the code, unless
 # the query mentions tests.
 TESTS = -1.0
 TEST = term_number("test")
+# For the cosine of its vector and the query's, as a share of all terms.
+NEARNESS = 0.5
 # Definitions that begin in a passage: more are tables of values.
 MAX_BEGUN = 60
 # Definitions used per name: some names have thousands.
@@ -116,10 +119,12 @@ class FoundPassage(Struct, frozen=True):
 
 
 class WeighedCandidates(NamedTuple):
-    """The evidence for the candidates of a query, and their features."""
+    """The evidence for the candidates of a query, and their features; ``cosines`` if the query has
+    a vector."""
 
     evidence: Evidence
     features: Mapping[str, Floats]
+    cosines: Cosines | None
 
 
 def search(
@@ -149,7 +154,7 @@ def search(
     weighed = weigh(corpus, query, allowed=allowed, more=more, dense=dense, projects=projects)
     if weighed is None:
         return []
-    evidence, features = weighed
+    evidence, features, cosines = weighed
     in_chunks = matches_in_chunks(corpus, evidence, matched) if matched else None
     # The letters of a single name matter: vectors only blur them.
     question = evidence.question
@@ -183,7 +188,7 @@ def search(
         order = [*others, *repeated]
         least = scores[others[:limit]].min(initial=1.0)
         scores[[*repeated]] = np.minimum(scores[[*repeated]], least)
-    passages = _Passages(corpus, evidence, in_chunks)
+    passages = _Passages(corpus, evidence, cosines if by_vectors else None, in_chunks)
     found = [passages.of(place, float(scores[place])) for place in order[:limit]]
     if matched or len(found) >= limit:
         return found
@@ -258,7 +263,7 @@ def weigh(
                 "near_document": near.document,
                 "near_path": paths @ cosines.query,
             }
-    return WeighedCandidates(evidence, compute(evidence, commits, nearness))
+    return WeighedCandidates(evidence, compute(evidence, commits, nearness), cosines)
 
 
 def matches_in_chunks(
@@ -313,7 +318,13 @@ def _path_vectors(corpus: Corpus, model: EmbeddingModel, files: Sequence[int]) -
 class _Passages:
     """The best passages of candidates, with their evidence."""
 
-    def __init__(self, corpus: Corpus, evidence: Evidence, matches: Floats | None = None) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        evidence: Evidence,
+        cosines: Cosines | None,
+        matches: Floats | None = None,
+    ) -> None:
         self._corpus = corpus
         self._evidence = evidence
         self._index = path_index_of(corpus)
@@ -321,7 +332,7 @@ class _Passages:
         # By candidate: for each term, True if it occurs.
         self._in_name: list[list[bool]] = (evidence.in_name > 0).T.tolist()
         self._in_folder: list[list[bool]] = (evidence.in_folder > 0).T.tolist()
-        self._worth = _worth(corpus, evidence)
+        self._worth = _worth(corpus, evidence, cosines)
         if matches is not None and len(matches):
             self._worth = self._worth + MATCHED_CHUNK * self._worth.max() * matches
         # The start of each candidate's chunks.
@@ -365,7 +376,7 @@ class _Passages:
         file = int(evidence.candidates.files[place])
         segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
         chunk = int(evidence.chunks.ids[number])
-        first, last, definition, before, _ = segment.described[chunk].tolist()
+        first, last, definition, before, *_ = segment.described[chunk].tolist()
         behind = before + MAX_BEGUN
         if chunk + 1 < segment.chunks and segment.described[chunk + 1, 0] > first:
             behind = min(behind, int(segment.described[chunk + 1, 3]))
@@ -415,13 +426,14 @@ class _Passages:
                 break
 
 
-def _worth(corpus: Corpus, evidence: Evidence) -> Floats:
+def _worth(corpus: Corpus, evidence: Evidence, cosines: Cosines | None) -> Floats:
     """Return how well each chunk answers the query, compared with others of its file."""
     chunks, rarity = evidence.chunks, evidence.terms.rarity
     parts = evidence.candidates.parts[chunks.owners]
     described = np.zeros((len(parts), CHUNK_COLUMNS), np.int64)
     around = np.zeros((len(evidence.question.terms), len(parts)), np.bool_)
     tests = np.zeros(len(parts), np.bool_)
+    near = np.zeros(len(parts), np.float32)
     is_about_code = ABOUT_TESTS.isdisjoint(evidence.question.stems)
     for number, part in enumerate(corpus.parts):
         [here] = np.nonzero(parts == number)
@@ -429,6 +441,8 @@ def _worth(corpus: Corpus, evidence: Evidence) -> Floats:
             continue
         segment, ids = part.segment, chunks.ids[here]
         described[here] = segment.described[ids]
+        if cosines is not None:
+            near[here] = cosines.of_chunks(segment, ids)
         having = np.zeros(segment.chunks, np.bool_)
         for row, (units, _) in enumerate(segment.postings("context", evidence.question.numbers)):
             if len(units):
@@ -440,16 +454,17 @@ def _worth(corpus: Corpus, evidence: Evidence) -> Floats:
                 [(units, _)] = segment.postings(field, [TEST])
                 if len(units):
                     tests[here] |= np.isin(ids, units)
-    first, last, defined, _, comments = described.T
+    first, last, defined, _, comments, imports = described.T
     defining = rarity["definition"] @ (chunks.counts["definition"] > 0)
     of_all = rarity["body"].sum()
     worth: Floats = (
         chunks.scores
         + DEFINING * defining / np.sqrt(np.maximum(chunks.defining, 1))
         + AROUND * (rarity["body"] @ around)
-        + COMMENTS * of_all * comments / (last - first + 1)
+        + of_all * (COMMENTS * comments + IMPORTS * imports) / (last - first + 1)
         + UNDEFINED * of_all * (defined == 0)
         + TESTS * of_all * tests
+        + NEARNESS * of_all * near
     ).astype(np.float32)
     return worth
 
