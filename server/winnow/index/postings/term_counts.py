@@ -5,6 +5,7 @@ Dictionaries of counts for each chunk would take several times as long.
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from winnow.index.postings.terms import TERM_BITS, TERM_BYTES, TERM_SHIFT
 _FIELD = TERM_BITS + TERM_SHIFT
 _TERM = np.uint64((1 << TERM_BITS) - 1 << TERM_SHIFT)
 _UNIT = np.uint64((1 << TERM_SHIFT) - 1)
+_UNIT_BYTES = 2
 _MOST_COUNTED = 255
 
 
@@ -38,39 +40,41 @@ class TermCounts:
     """The terms of a text's fields, and their postings. Fields have numbers from 0 to 7."""
 
     def __init__(self, fields: int) -> None:
-        self._units = [0] * fields
+        # The number of terms of each unit of each field.
+        self._lengths = [array("I") for _ in range(fields)]
         # The terms of all units in order, and the label of each unit.
         self._terms: list[bytes] = []
         self._labels: list[int] = []
 
     def add(self, field: int, terms: bytes) -> None:
         """Add the next unit of a field, with the numbers of its terms."""
+        lengths = self._lengths[field]
         self._terms.append(terms)
-        self._labels.append(field << _FIELD | self._units[field])
-        self._units[field] += 1
+        self._labels.append(field << _FIELD | len(lengths))
+        lengths.append(len(terms) // TERM_BYTES)
 
     def postings(self) -> list[Postings]:
         """Return the postings of each field."""
         labels = np.array(self._labels, np.uint64)
-        lengths = np.fromiter(map(len, self._terms), np.int64, len(labels)) // TERM_BYTES
-        keys = np.repeat(labels, lengths)
+        sizes = np.fromiter(map(len, self._terms), np.int64, len(labels))
+        keys = np.repeat(labels, sizes // TERM_BYTES)
         keys |= np.frombuffer(b"".join(self._terms), np.uint64)
         keys.sort()
-        begins = np.ones(len(keys), np.bool_)
-        np.not_equal(keys[1:], keys[:-1], out=begins[1:])
+        begins = np.ones(len(keys) + 1, np.bool_)  # and the end
+        np.not_equal(keys[1:], keys[:-1], out=begins[1:-1])
         first = np.flatnonzero(begins)
-        counts = np.minimum(np.diff(first, append=len(keys)), _MOST_COUNTED).astype(np.uint8)
-        keys = keys[first]
-        terms, units = keys & _TERM, (keys & _UNIT).astype(np.uint16)
-        fields = np.arange(len(self._units), dtype=np.uint64) << np.uint64(_FIELD)
+        counts = np.minimum(first[1:] - first[:-1], _MOST_COUNTED).astype(np.uint8).tobytes()
+        keys = keys[first[:-1]]
+        terms, units = (keys & _TERM).tobytes(), (keys & _UNIT).astype(np.uint16).tobytes()
+        fields = np.arange(len(self._lengths), dtype=np.uint64) << np.uint64(_FIELD)
         bounds = [*keys.searchsorted(fields).tolist(), len(keys)]
-        owners = labels >> np.uint64(_FIELD)
+        # Slices of bytes: those of dozens of small arrays would take half of the time.
         return [
             Postings(
-                terms=terms[start:end].tobytes(),
-                units=units[start:end].tobytes(),
-                counts=counts[start:end].tobytes(),
-                lengths=lengths[owners == field].astype(np.uint32).tobytes(),
+                terms=terms[TERM_BYTES * start : TERM_BYTES * end],
+                units=units[_UNIT_BYTES * start : _UNIT_BYTES * end],
+                counts=counts[start:end],
+                lengths=lengths.tobytes(),
             )
-            for field, (start, end) in enumerate(pairwise(bounds))
+            for lengths, (start, end) in zip(self._lengths, pairwise(bounds), strict=True)
         ]
