@@ -78,7 +78,10 @@ def extract_file(job: IndexJob) -> FileRecord | None:
         state = file_state(os.fstat(file.fileno()))
         if state.size > job.max_bytes:
             return _large(job, path, state, file)
-        raw = file.read(job.max_bytes + 1)
+        # A read of more bytes would reserve memory for all of them.
+        raw = file.read(state.size + 1)
+        if len(raw) > state.size:  # the file has grown
+            raw += file.read(job.max_bytes + 1 - len(raw))
     return _taken(job, path, state, raw)
 
 
