@@ -43,6 +43,9 @@ CRASHES = 3
 AHEAD = 2
 # A worker of low priority gets a tenth of a processor while other programs want all of it.
 WAITING = 10
+# The processor time of a worker is measured only if a job takes longer: to read it takes the server
+# as long as to send a job, and most jobs take a few milliseconds.
+SHORT_SECONDS = 0.1
 # A worker that waits this fraction of a file's time hangs. Two checks must agree: after one, the
 # worker may have answered and have nothing to do.
 HANGS = 0.2
@@ -157,9 +160,9 @@ class _Batch(Generic[J, A]):
 class _Patience:
     """Kills a worker that takes too long.
 
-    A worker may use the given seconds of processor time, within :data:`WAITING` times as many
-    seconds. A worker that waits for something other than a processor has the seconds, and
-    :data:`HANGS` of them more.
+    After :data:`SHORT_SECONDS`, a worker may use the given seconds of processor time, within
+    :data:`WAITING` times as many seconds. A worker that waits for something other than a
+    processor has the seconds, and :data:`HANGS` of them more.
     """
 
     def __init__(self, child: Child, seconds: float) -> None:
@@ -168,12 +171,16 @@ class _Patience:
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + seconds * WAITING
-        self._begun = processor_seconds(child.pid)
+        self._begun = 0.0
         self._used_when_waiting: float | None = None  # at the previous check, if it waited then
-        self._alarm = self._loop.call_later(seconds, self._check)
+        self._alarm = self._loop.call_later(SHORT_SECONDS, self._begin)
 
     def close(self) -> None:
         self._alarm.cancel()
+
+    def _begin(self) -> None:
+        self._begun = processor_seconds(self._child.pid)
+        self._alarm = self._loop.call_later(self._seconds, self._check)
 
     def _check(self) -> None:
         used = processor_seconds(self._child.pid) - self._begun

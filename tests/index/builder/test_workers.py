@@ -196,6 +196,24 @@ async def test_a_briefly_waiting_worker_does_not_count_as_hanging(
     assert len(waits) - len(list(looks)) == killed_after
 
 
+async def test_the_processor_time_of_a_short_job_is_not_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = asyncio.Event()
+
+    def measure(_: int) -> float:
+        measured.set()
+        return 0.0
+
+    monkeypatch.setattr(workers_of_all_kinds, "processor_seconds", measure)
+    child = cast("Child", SimpleNamespace(pid=1))
+    workers_of_all_kinds._Patience(child, 60).close()
+    assert not measured.is_set()
+    patience = workers_of_all_kinds._Patience(child, 60)
+    await asyncio.wait_for(measured.wait(), 60)
+    patience.close()
+
+
 @pytest.mark.process
 @requires_posix
 async def test_a_parser_that_crashes_costs_one_file(
