@@ -157,6 +157,19 @@ def test_imports_are_recognized(language: str, source: str, imported: list[str])
     assert 0 not in has(made(source, language), "import", *imported)
 
 
+def test_names_that_end_like_an_import_are_none() -> None:
+    source = "let a = b.require('jar')\nlet c = prerequire('tin')\nlet d = lid.@import('cup')\n"
+    contents = made(f"require('cookie')\n{source}", "javascript")
+    assert has(contents, "import", "cooki", "jar", "tin", "cup") == [1, 0, 0, 0]
+
+
+def test_lines_of_comments_are_counted() -> None:
+    comments = ["# a", "  // b", "\t/* c", "\u2003 * d", "-- e", ";; f", "%g", '"""h', "{- i"]
+    contents = made("\n".join([*comments, "", "x - y", "/ z", "{}", '""']), "markdown")
+    rows = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS)
+    assert rows[:, -1].sum() == len(comments)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "part",

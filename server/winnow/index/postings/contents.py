@@ -94,8 +94,8 @@ _GENERATED = re.compile(
     r"|\bgenerated (?:by|from)\b"
 )
 _GENERATED_CHARACTERS = 2_000
-# Lines of comments in most languages; of a docstring, only the first.
-_COMMENT_LINE = re.compile(r'\s*(?:#|//|/?\*|--|;|%|"""|\{-)')
+# How lines of comments begin in most languages; of a docstring, only the first.
+_COMMENT_SIGNS = ("#", "//", "/*", "*", "--", ";", "%", '"""', "{-")
 # Kinds of definitions that are searched for by name and have members.
 TYPES = (CONTAINERS | {"type"}) - {"section"}
 FUNCTIONS = frozenset(("function", "method", "constructor", "macro"))
@@ -230,7 +230,8 @@ def _numbered(
     """Return the numbers in `Contents.chunks`. ``imports`` are the numbers of lines that import."""
     found = array("I")
     for (first, last), place in zip(chunks, placed, strict=True):
-        comments = sum(map(bool, map(_COMMENT_LINE.match, lines[first - 1 : last])))
+        stripped = map(str.lstrip, lines[first - 1 : last])
+        comments = sum(line.startswith(_COMMENT_SIGNS) for line in stripped)
         importing = bisect_right(imports, last) - bisect_left(imports, first)
         found.extend((first, last, place.number, place.before, comments, importing))
     return found
