@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
 from winnow.index.postings.layout import SegmentWriter
-from winnow.index.postings.lists import BLOCK, Counts, Entries, Keys, write_lists
+from winnow.index.postings.lists import BLOCK, Entries, Keys, write_lists
 from winnow.index.postings.term_counts import Postings
+from winnow.index.postings.terms import TERM_BYTES
 from winnow.index.postings.trigrams import Trigrams
 
 # Document numbers are 16-bit.
@@ -28,6 +29,7 @@ TRIGRAM_TYPE = "<u4"
 TERM_TYPE = "<u8"
 # Distance between two samples of a text's keys, in entries.
 _SAMPLED = 64
+_UNIT_BYTES = 2
 
 
 def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
@@ -53,7 +55,8 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
     owners = np.repeat(np.arange(len(texts), dtype="<u2"), list(map(len, blocks)))
     writer.add("block_documents", "<u2", [owners])
     trigrams = [_Source(block, at) for at, block in enumerate(chain.from_iterable(blocks))]
-    write_lists(writer, "trigrams", TRIGRAM_TYPE, len(owners), _blocks(trigrams))
+    found = _blocks(trigrams, TRIGRAM_TYPE)
+    write_lists(writer, "trigrams", TRIGRAM_TYPE, len(owners), found)
     first_chunks = np.cumsum(chunks) - chunks
     for index, field in enumerate(FIELDS):
         if field.unit == "chunk":
@@ -70,7 +73,7 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
             field.name,
             TERM_TYPE,
             int(units.sum()),
-            _blocks(sources),
+            _blocks(sources, TERM_TYPE),
             frequencies=field.frequencies,
         )
         lengths = [
@@ -95,12 +98,13 @@ def _joined(arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
     return [np.concatenate(arrays)] if arrays else []
 
 
-def _trigram_blocks(trigrams: Trigrams) -> list[Keys]:
-    numbers = _numbers(trigrams.numbers, TRIGRAM_TYPE)
-    ends = np.cumsum(_numbers(trigrams.sizes, "<u4"), dtype=np.int64)
-    if not len(ends) or ends[-1] != len(numbers):
+def _trigram_blocks(trigrams: Trigrams) -> list[bytes]:
+    """Return the numbers of each block."""
+    size = np.dtype(TRIGRAM_TYPE).itemsize
+    ends = (np.cumsum(_numbers(trigrams.sizes, "<u4"), dtype=np.int64) * size).tolist()
+    if not ends or ends[-1] != len(trigrams.numbers):
         raise ValueError("the trigrams do not match the blocks")
-    return np.split(numbers, ends[:-1])
+    return [trigrams.numbers[start:end] for start, end in pairwise((0, *ends))]
 
 
 def _write_vectors(
@@ -134,22 +138,28 @@ def _write_vectors(
 
 
 class _Source(Struct, frozen=True):
-    """The entries of one text, by key. Their numbers are `first` plus `units` (or 0)."""
+    """The entries of one text, by key. Their numbers are `first` plus one of `units`, which are
+    below `count`; without `units`, `first`.
 
-    keys: Keys
+    In bytes: arrays for each of hundreds of small texts would take half of the time.
+    """
+
+    keys: bytes
     first: int
-    units: npt.NDArray[np.uint16] | None = None
-    counts: Counts | None = None
+    count: int = 1
+    units: bytes | None = None
+    counts: bytes = b""
 
 
-def _terms(postings: Postings, first: int, units: int) -> _Source:
-    terms = _numbers(postings.terms, TERM_TYPE)
-    of_units, counts = _numbers(postings.units, "<u2"), _numbers(postings.counts, "|u1")
-    if not len(terms) == len(of_units) == len(counts):
+# Entries of a text, from one to before another.
+_Piece = tuple[_Source, int, int]
+
+
+def _terms(postings: Postings, first: int, count: int) -> _Source:
+    entries = len(postings.counts)
+    if (len(postings.terms), len(postings.units)) != (TERM_BYTES * entries, _UNIT_BYTES * entries):
         raise ValueError("postings have different lengths")
-    if len(of_units) and int(of_units.max()) >= units:
-        raise ValueError("postings refer to missing units")
-    return _Source(terms, first, of_units, counts)
+    return _Source(postings.terms, first, count, postings.units, postings.counts)
 
 
 def _lengths(postings: Postings, units: int) -> npt.NDArray[np.uint32]:
@@ -161,35 +171,51 @@ def _lengths(postings: Postings, units: int) -> npt.NDArray[np.uint32]:
     return lengths
 
 
-def _blocks(sources: Sequence[_Source]) -> Iterator[Entries]:
+def _blocks(sources: Sequence[_Source], key_type: str) -> Iterator[Entries]:
     """Yield the entries of all texts in order, about `BLOCK` at a time."""
-    bounds = _bounds(sources)
-    cuts = [[0, *source.keys.searchsorted(bounds).tolist(), len(source.keys)] for source in sources]
+    for pieces in _pieces(sources, _native(key_type)):
+        if some := [piece for piece in pieces if piece[1] < piece[2]]:
+            yield _entries(some, key_type).ordered()
+
+
+def _pieces(sources: Sequence[_Source], key_type: np.dtype[Any]) -> Iterator[list[_Piece]]:
+    """Yield the pieces of each block."""
+    sizes = [len(source.keys) // key_type.itemsize for source in sources]
+    if sum(sizes) <= BLOCK:
+        yield [(source, 0, size) for source, size in zip(sources, sizes, strict=True)]
+        return
+    keys = [np.frombuffer(source.keys, key_type) for source in sources]
+    bounds = _bounds(keys)
+    cuts = [[0, *its.searchsorted(bounds).tolist(), len(its)] for its in keys]
     for block in range(len(bounds) + 1):
-        pieces = [
-            (source, slice(cut[block], cut[block + 1]))
-            for source, cut in zip(sources, cuts, strict=True)
-            if cut[block] < cut[block + 1]
+        yield [
+            (source, cut[block], cut[block + 1]) for source, cut in zip(sources, cuts, strict=True)
         ]
-        if pieces:
-            yield _entries(pieces).ordered()
 
 
-def _bounds(sources: Sequence[_Source]) -> Keys:
+def _bounds(keys: Sequence[Keys]) -> Keys:
     """Return keys that divide the entries of all texts into blocks."""
-    if sum(len(source.keys) for source in sources) <= BLOCK:
-        return np.zeros(0, sources[0].keys.dtype if sources else TERM_TYPE)
-    samples = np.sort(np.concatenate([source.keys[::_SAMPLED] for source in sources]))
+    samples = np.sort(np.concatenate([its[::_SAMPLED] for its in keys]))
     bounds = set(samples[:: BLOCK // _SAMPLED][1:].tolist())
     return np.array(sorted(bounds), samples.dtype)
 
 
-def _entries(pieces: Sequence[tuple[_Source, slice]]) -> Entries:
-    keys = np.concatenate([source.keys[span] for source, span in pieces])
-    firsts = np.array([source.first for source, _ in pieces], np.uint32)
-    numbers = np.repeat(firsts, [span.stop - span.start for _, span in pieces])
-    units = [source.units[span] for source, span in pieces if source.units is not None]
-    counts = [source.counts[span] for source, span in pieces if source.counts is not None]
-    if not units:
+def _entries(pieces: Sequence[_Piece], key_type: str) -> Entries:
+    """Return the entries of some pieces. Raises ValueError."""
+    sizes = [end - start for _, start, end in pieces]
+    size = _native(key_type).itemsize
+    joined = b"".join([source.keys[size * start : size * end] for source, start, end in pieces])
+    keys = _numbers(joined, key_type)
+    numbers = np.repeat(np.array([source.first for source, _, _ in pieces], np.uint32), sizes)
+    parts = [
+        (source.units[_UNIT_BYTES * start : _UNIT_BYTES * end], source.counts[start:end])
+        for source, start, end in pieces
+        if source.units is not None
+    ]
+    if not parts:
         return Entries(keys, numbers, None)
-    return Entries(keys, numbers + np.concatenate(units), np.concatenate(counts))
+    of_units, counts = map(b"".join, zip(*parts, strict=True))
+    units = _numbers(of_units, "<u2")
+    if (units >= np.repeat([source.count for source, _, _ in pieces], sizes)).any():
+        raise ValueError("postings refer to missing units")
+    return Entries(keys, numbers + units, _numbers(counts, "|u1"))
