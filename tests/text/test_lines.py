@@ -20,3 +20,12 @@ def test_the_words_of_a_line_of_one_megabyte_are_found_quickly() -> None:
     assert len(words) == 160_000
     assert words[-1] == (len(line) - 7, "value")
     assert time.monotonic() - began < 5  # it took minutes, quadratic in the length
+
+
+def test_lines_end_as_editors_count_them() -> None:
+    source = SourceText(b"a\rb\r\nc\x0cd\n\x1ce")
+    assert [source.line(number) for number in range(5)] == ["a", "b", "c\x0cd", "\x1ce", ""]
+    assert [source.line_at(at) for at in (0, 1, 2, 5, 8, 9, 10)] == [0, 0, 1, 2, 2, 3, 3]
+    assert SourceText(b"a\n").offset(1, 0, "utf-8") == 2
+    assert SourceText(b"a").offset(1, 0, "utf-8") is None
+    assert SourceText(b"").line_at(0) == 0

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from winnow.errors import SearchError
@@ -14,7 +15,6 @@ from winnow.storage.paths import real_path
 from winnow.text.encodings import to_utf_8
 from winnow.text.paths import PathResolver, containing_root, open_regular
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 _QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
 _WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _WORD_BEFORE = re.compile(r"[\w$]*\Z")
@@ -31,7 +31,10 @@ class SourceText:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(end.end() for end in _LINE_END.finditer(self.data))]
+        lines = self.data.splitlines(keepends=True)
+        if lines and lines[-1][-1] not in b"\r\n":
+            lines.pop()  # the last line has no end, and no line begins behind it
+        return list(accumulate(map(len, lines), initial=0))
 
     def line_at(self, at: int) -> int:
         """Return the line number of an offset."""
