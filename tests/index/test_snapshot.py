@@ -90,6 +90,27 @@ def test_several_folders_share_one_snapshot(tmp_path: Path) -> None:
         assert view.definitions_in(f"{second.as_posix()}/main.py")[0].name == "save"
 
 
+def test_files_are_found_by_the_end_of_their_path(tmp_path: Path) -> None:
+    root = write_files(tmp_path / "app", {**FILES, "setup.py": "", "models.py": ""}).as_posix()
+    overlay = {
+        f"{root}/lib/models.py": None,
+        f"{root}/new/app/models.py": symbols_of("models.py", "LIMIT = 2\n"),
+    }
+    with indexed(tmp_path / "app", overlay=overlay) as view:
+
+        def ending(path: str) -> list[str]:
+            return sorted(file.path.removeprefix(root) for file in view.files_ending(path))
+
+        all_models = ["/app/models.py", "/models.py", "/new/app/models.py"]
+        assert ending("models.py") == all_models
+        # The root is called `app`, too.
+        assert ending("app/models.py") == all_models
+        assert ending("app/app/models.py") == ["/app/models.py"]
+        assert ending("app/setup.py") == ["/setup.py"]
+        assert ending("lib/models.py") == []
+        assert ending("pp/models.py") == []
+
+
 # --- while a thread reads ------------------------------------------------------------------
 
 

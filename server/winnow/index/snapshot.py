@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -51,7 +52,6 @@ class Snapshot:
         # The innermost folder holds a file.
         self._deepest_first = sorted(self._stores, key=lambda store: -len(store[0]))
         self._overlay = dict(overlay or {})
-        self._by_folder: dict[str, dict[str, list[File]]] = {}
         self._manifests: dict[str, bytes | None] = {}
         self._lock = threading.Lock()  # guards the attributes below
         self._uses = 1  # the caller's, until close()
@@ -222,21 +222,18 @@ class Snapshot:
             for file in reader.files_named(name)
             if prefix + file.path not in self._overlay
         ]
-        return found + [file for file, _ in self._unsaved() if file.path.endswith("/" + name)]
+        return [*found, *self._unsaved_files.get(name, ())]
 
     def files_ending(self, ending: str) -> Sequence[File]:
         folders, _, name = ending.rpartition("/")
-        # A thousand files may be called `__init__.py`, and requested a thousand times.
-        if name not in self._by_folder:
-            by_folder: dict[str, list[File]] = {}
-            for file in self.files_named(name):
-                by_folder.setdefault(file.path.rsplit("/", 2)[-2], []).append(file)
-            self._by_folder[name] = by_folder
-        known = self._by_folder[name]
-        if not folders:
-            return [file for files in known.values() for file in files]
-        found = known.get(folders.rpartition("/")[2], ())
-        return [file for file in found if file.path.endswith(f"/{ending}")]
+        found = [
+            File(path, file.language)
+            for prefix, reader in self._stores
+            for file in _in_folder(reader.files_by_folder(name), folders)
+            if (path := prefix + file.path).endswith(f"/{ending}") and path not in self._overlay
+        ]
+        unsaved = self._unsaved_files.get(name, ())
+        return found + [file for file in unsaved if file.path.endswith(f"/{ending}")]
 
     def scope_table(self, path: str) -> ScopeTable | None:
         if path in self._overlay:
@@ -292,7 +289,24 @@ class Snapshot:
             if path not in self._overlay:
                 yield File(path, file.language), value
 
+    @cached_property
+    def _unsaved_files(self) -> Mapping[str, Sequence[File]]:
+        """The unsaved documents by the names of their files."""
+        found: dict[str, list[File]] = {}
+        for file, _ in self._unsaved():
+            found.setdefault(file.path.rpartition("/")[2], []).append(file)
+        return found
+
     def _unsaved(self) -> Iterator[tuple[File, FileSymbols]]:
         for path, symbols in self._overlay.items():
             if symbols is not None:
                 yield File(path, symbols.language), symbols
+
+
+def _in_folder(by_folder: Mapping[str, Sequence[File]], folders: str) -> Iterable[File]:
+    """Return the files whose folder has the name of the last of some folders; all files if there
+    are none."""
+    if not folders:
+        return chain.from_iterable(by_folder.values())
+    # The folders may begin above the root.
+    return chain(by_folder.get("", ()), by_folder.get(folders.rpartition("/")[2], ()))

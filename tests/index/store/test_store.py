@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -358,6 +359,51 @@ def test_a_killed_process_leaves_a_valid_store(tmp_path: Path) -> None:
                 assert len(list(reader.definitions("turn"))) == 10
                 assert len(list(reader.occurrences(f"{turn}n7"))) == 10
         store.close()
+
+
+def test_a_file_is_looked_up_once(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.write({"a.py": file_facts("one", bases=("Base",)), "b.py": file_facts("two")})
+    statements: list[str] = []
+    with store.read() as reader:
+
+        def count(cursor: object, statement: str, values: object) -> bool:
+            statements.append(statement)
+            return True
+
+        reader.connection.exec_trace = count
+        for rows in (
+            reader.occurrences("one"),
+            reader.definitions("one"),
+            reader.subclasses("Base"),
+        ):
+            assert [file.path for file, _ in rows] == ["a.py"]
+        statements.clear()
+        assert reader.file("a.py") == File("a.py", "python")
+        assert reader.scope_table("a.py") is not None
+        assert reader.occurrences_in("a.py", "one") == b"oneone"
+        assert len(statements) == 2  # the scope table and the occurrences
+        assert reader.file("nowhere.py") is None
+        assert reader.names_in("nowhere.py") == []
+        assert len(statements) == 3
+        reader.connection.exec_trace = None
+    store.close()
+
+
+def test_the_files_of_a_name_are_read_once_per_transaction(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    store.write({"a/x.py": file_facts("one"), "x.py": file_facts("two")})
+
+    def read() -> Mapping[str, Sequence[File]]:
+        with store.read() as reader:
+            return reader.files_by_folder("x.py")
+
+    first = read()
+    assert first == {"a": [File("a/x.py", "python")], "": [File("x.py", "python")]}
+    assert read() is first
+    store.write({"a/b/x.py": file_facts("three")}, gone=["x.py"])
+    assert read() == {"a": [File("a/x.py", "python")], "b": [File("a/b/x.py", "python")]}
+    store.close()
 
 
 def test_the_cache_of_scope_tables_is_bounded() -> None:

@@ -8,7 +8,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -31,6 +31,9 @@ SKELETON_BYTES = 2 * 1024 * 1024
 DECLARED_BYTES = 1024 * 1024
 # Size limit of definitions that were read: while a user types, the same ones are read again.
 DEFINITION_BYTES = 2 * 1024 * 1024
+# Size limit of the files with the names that imports need, and the size of one without its path.
+FOLDERS_BYTES = 1024 * 1024
+FILE_BYTES = 250
 # Rows requested by one statement: SQLite compiles a statement once for each number of rows.
 TOGETHER = 32
 
@@ -52,6 +55,16 @@ class StoredText(Struct, frozen=True):
     problem: str
     symbols: PackedSymbols | None
     binary: bool
+
+
+class _FileRow(NamedTuple):
+    """The columns of a file that decide what else is read of it."""
+
+    id: int
+    path: bytes
+    language: str
+    problem: str
+    partial: int
 
 
 class StoreCounts(Struct, frozen=True):
@@ -76,8 +89,7 @@ class Reader:
         self.open_segments = segments
         self._decoded = decoded
         self._release = release
-        self._ids: dict[str, int | None] = {}
-        self._partial: dict[int, bool] = {}
+        self._known_files: dict[str, _FileRow | None] = {}
         self._stamp: int | None = None
         self._stopped = False
 
@@ -124,10 +136,8 @@ class Reader:
 
     def file(self, path: str) -> File | None:
         """Return the file if it has symbols."""
-        row = self._row(
-            "SELECT id, language, problem FROM file WHERE path=? AND parked=0", os.fsencode(path)
-        )
-        return File(path, row[1]) if row and not row[2] else None
+        row = self._file_row(path)
+        return File(path, row.language) if row and not row.problem else None
 
     def known(self, paths: Iterable[str]) -> dict[str, FileState]:
         """Return the states of indexed files that equal a path or are below it."""
@@ -175,51 +185,59 @@ class Reader:
         )
         return [File(os.fsdecode(path), language) for path, language in rows]
 
+    def files_by_folder(self, name: str) -> Mapping[str, Sequence[File]]:
+        """Return the files with this name by the name of their folder, which is empty at the root:
+        a thousand files may be called `__init__.py`, and each request needs them many times."""
+        key = (self.stamp(), name)
+        known = self._decoded.folders.get(key)
+        if known is None:
+            known = {}
+            size = 0
+            for file in self.files_named(name):
+                known.setdefault(file.path.rpartition("/")[0].rpartition("/")[2], []).append(file)
+                size += FILE_BYTES + len(file.path)
+            self._decoded.folders.keep(key, known, size)
+        return known
+
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
         """Yield the files that contain a name, with its packed occurrences; for files without
         occurrences, those that declare the name, with its declarations."""
         rows = self._rows(
-            "SELECT id, path, language, packed FROM occurrence JOIN file ON file.id=occurrence.file"
-            " WHERE name=? AND parked=0",
+            "SELECT file.id, path, language, problem, partial, packed FROM occurrence"
+            " JOIN file ON file.id=occurrence.file WHERE name=? AND parked=0",
             name,
         )
-        for number, path, language in self._rows(
-            "SELECT DISTINCT file.id, path, language FROM name"
+        for row in self._rows(
+            "SELECT DISTINCT file.id, path, language, problem, partial FROM name"
             " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
             " WHERE name.text=? AND parked=0 AND partial=1",
             name,
         ):
-            if declared := self._declarations(number).get(name):
-                rows.append((number, path, language, declared))
-        for _, path, language, found in sorted(rows):
-            yield File(os.fsdecode(path), language), found
+            if declared := self._declarations(row[0]).get(name):
+                rows.append((*row, declared))
+        for *row, found in sorted(rows):
+            yield self._file_of(*row), found
 
     def occurrences_in(self, path: str, name: str) -> bytes:
         """Return the packed occurrences of a name in one file; only declarations if it is without
         occurrences, and nothing if there are none."""
-        number = self._id(path)
-        if number is None:
+        file = self._file_row(path)
+        if file is None:
             return b""
-        if self._is_partial(number):
-            return self._declarations(number).get(name, b"")
-        row = self._row("SELECT packed FROM occurrence WHERE name=? AND file=?", name, number)
+        if file.partial:
+            return self._declarations(file.id).get(name, b"")
+        row = self._row("SELECT packed FROM occurrence WHERE name=? AND file=?", name, file.id)
         return row[0] if row else b""
 
     def names_in(self, path: str) -> Collection[str]:
         """Return all names in a file; only declared ones if it is without occurrences."""
-        number = self._id(path)
-        if number is not None and self._is_partial(number):
-            return self._declarations(number).keys()
-        row = self._row("SELECT names FROM content WHERE file=?", number)
+        file = self._file_row(path)
+        if file is None:
+            return []
+        if file.partial:
+            return self._declarations(file.id).keys()
+        row = self._row("SELECT names FROM content WHERE file=?", file.id)
         return unpacked_names(row[0]) if row else []
-
-    def _is_partial(self, number: int) -> bool:
-        """Return True if a file is without occurrences, except declarations."""
-        known = self._partial.get(number)
-        if known is None:
-            row = self._row("SELECT partial FROM file WHERE id=?", number)
-            known = self._partial[number] = bool(row and row[0])
-        return known
 
     def _declarations(self, number: int) -> Mapping[str, bytes]:
         """Return the packed declarations in a file without other occurrences, by name."""
@@ -276,16 +294,15 @@ class Reader:
     def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
         """Yield all definitions of this name."""
         rows = self._rows(
-            "SELECT path, language, file.id, place, data FROM name"
+            "SELECT file.id, path, language, problem, partial, place, data FROM name"
             " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
             " JOIN block ON block.file=file.id AND block.number=place/?"
             " WHERE name.text=? AND parked=0",
             *(BLOCK, name),
         )
         with detect_damage():
-            for path, language, number, place, data in rows:
-                found = self._definition(number, place, data)
-                yield File(os.fsdecode(path), language), found
+            for *row, place, data in rows:
+                yield self._file_of(*row), self._definition(row[0], place, data)
 
     def definitions_in(self, path: str) -> list[Definition]:
         """Return the definitions of a file, in text order."""
@@ -328,12 +345,12 @@ class Reader:
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
         """Yield the file and scope of each class that has this base class."""
         rows = self._rows(
-            "SELECT path, language, scope FROM base JOIN file ON file.id=base.file"
-            " WHERE name=? AND parked=0",
+            "SELECT file.id, path, language, problem, partial, scope FROM base"
+            " JOIN file ON file.id=base.file WHERE name=? AND parked=0",
             name,
         )
-        for path, language, scope in rows:
-            yield File(os.fsdecode(path), language), scope
+        for *row, scope in rows:
+            yield self._file_of(*row), scope
 
     def scope_table(self, path: str) -> ScopeTable | None:
         """Return the scope table of a file; None if it has no symbols."""
@@ -520,10 +537,25 @@ class Reader:
         return [os.fsdecode(path) for (path,) in rows]
 
     def _id(self, path: str) -> int | None:
-        if path not in self._ids:
-            row = self._row("SELECT id FROM file WHERE path=? AND parked=0", os.fsencode(path))
-            self._ids[path] = row[0] if row else None
-        return self._ids[path]
+        file = self._file_row(path)
+        return file and file.id
+
+    def _file_row(self, path: str) -> _FileRow | None:
+        """Return the row of a file; None if it is not indexed."""
+        if path not in self._known_files:
+            row = self._row(
+                "SELECT id, path, language, problem, partial FROM file WHERE path=? AND parked=0",
+                os.fsencode(path),
+            )
+            self._known_files[path] = _FileRow(*row) if row else None
+        return self._known_files[path]
+
+    def _file_of(self, *row: Any) -> File:
+        """Return the file of a row, which is not read again."""
+        known = _FileRow(*row)
+        path = os.fsdecode(known.path)
+        self._known_files[path] = known
+        return File(path, known.language)
 
     def _each(self, statement: str, *values: object) -> Iterator[Any]:
         """Yield the rows one by one."""
@@ -563,7 +595,8 @@ class Reader:
 
 
 class DecodedCache(Generic[K, T]):
-    """Recently used data of files, decoded, by the number of their file (and of a block).
+    """Recently used data of files, decoded, by the number of their file (and of a block), or by
+    the number of the last transaction.
 
     A file that is written again gets a new number, so entries are never stale.
     """
@@ -598,6 +631,7 @@ class DecodedFiles:
         self.scope_tables = DecodedCache[int, ScopeTable](SKELETON_BYTES)
         self.declarations = DecodedCache[int, dict[str, bytes]](DECLARED_BYTES)
         self.blocks = DecodedCache[tuple[int, int], list[bytes]](DEFINITION_BYTES)
+        self.folders = DecodedCache[tuple[int, str], dict[str, list[File]]](FOLDERS_BYTES)
 
 
 def unpacked_names(packed: bytes) -> list[str]:
