@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import shutil
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.trigrams import Condition, TrigramQuery, required_by
 from winnow.index.store import rows
 from winnow.index.store.file_record import EXCLUDED, FULL, FileRecord, IndexJob
+from winnow.index.store.merging import SegmentMerger
 from winnow.index.store.store import Store
 from winnow.search.index.state import current_status
 from winnow.storage.database import value_of
@@ -313,11 +315,41 @@ async def test_many_small_changes_do_not_leave_many_segments(
         workspace.files_changed([project / f"src/n{number}.py"])
         assert await holding(workspace, f"number_{number}_") == [f"src/n{number}.py"]
     store = await folder_of(workspace).store()
-    with store.read() as reader:
-        assert len(reader.segments()) < 10
-        assert sum(reader.sizes().values()) == 33
+
+    def sizes() -> dict[int, int]:
+        with store.read() as reader:
+            return reader.sizes()
+
+    await until(lambda: len(sizes()) < 10)
+    assert sum(sizes().values()) == 33
     assert len(await holding(workspace, "def number_")) == 30
     store.check()
+
+
+async def test_no_request_waits_until_segments_are_merged(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = git_commit(tmp_path / "project", FILES)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def merge(merger: SegmentMerger) -> None:
+        begun.set()
+        assert go_on.wait(SECONDS)
+
+    monkeypatch.setattr(SegmentMerger, "merge_small", merge)
+    try:
+        for number in range(2):
+            write_files(project, {f"src/n{number}.py": f"def number_{number}_(): ...\n"})
+            workspace.files_changed([project / f"src/n{number}.py"])
+            await asyncio.wait_for(workspace.index.refresh([], SECONDS), SECONDS / 2)
+            async with workspace.index.corpus({}, SECONDS) as (make, _, view):
+                corpus = await view.read(make)
+                assert files_with(corpus, f"number_{number}_") == [f"src/n{number}.py"]
+            await until(begun.is_set)
+    finally:
+        go_on.set()
 
 
 def test_parked_rows_are_bounded(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ class Updates:
         self._updating: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._later_check: asyncio.Task[None] | None = None
+        self._tidying: asyncio.Task[None] | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -75,6 +76,19 @@ class Updates:
                     self._changed_files.pop(folder), self._folders.scope_of(folder)
                 )
         self._on_changed()
+        self._start_tidying()
+
+    def _start_tidying(self) -> None:
+        if not (self._closed or is_running(self._tidying)):
+            self._tidying = asyncio.create_task(self._tidy())
+
+    async def _tidy(self) -> None:
+        """Tidy the indexes when no request waits for an answer."""
+        await self._throttle.turn()
+        for folder in self._folders.current():
+            if folder.disk.opened is not None:
+                with recorded_problem(folder):
+                    await folder.tidy()
 
     def apply_opened(self, changes: Mapping[FolderIndex, Changes]) -> None:
         """Index the changes of indexes that were opened, unless a check runs, which finds them."""
@@ -145,6 +159,7 @@ class Updates:
         for folder in folders:
             with recorded_problem(folder):
                 await folder.check(self._folders.scope_of(folder), FEW, begin)
+        self._start_tidying()
 
     async def _wait_for_events(self, seconds: float) -> bool:
         """Return True if all changes until now have been reported, in the watched folders."""
@@ -184,10 +199,10 @@ class Updates:
 
     async def cancel(self) -> None:
         """Cancel all work, and forget the reported changes."""
-        await cancel_all([self._updating, self._checking, self._later_check])
+        await cancel_all([self._updating, self._tidying, self._checking, self._later_check])
         self._changed_files.clear()
 
     async def aclose(self) -> None:
         """Cancel all work; none begins any more."""
         self._closed = True
-        await cancel_all([self._updating, self._checking, self._later_check])
+        await cancel_all([self._updating, self._tidying, self._checking, self._later_check])

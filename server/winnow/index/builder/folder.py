@@ -308,8 +308,6 @@ class FolderIndex:
             await self.build(scope, self.work.pending.max_files)
             return
         store = await self.disk.current()
-        if store.merger.is_untidy:
-            await self.disk.run(lambda store: store.merger.tidy())
         with self.writer.start_pass() as current:
             changes = await self.changes(scope)
             if self.work.policy is BuildPolicy.ON_REQUEST or self.disk.damage:
@@ -324,6 +322,12 @@ class FolderIndex:
                     store = await self.disk.current()
                     changes = await self.changes(scope)
                 await self.writer.apply_all(current, store, changes, urgent=is_few)
+
+    async def tidy(self) -> None:
+        """Merge and delete segments where that is due, which takes longer than to index a file."""
+        store = await self.disk.current()
+        if store.merger.is_untidy and not self.disk.damage:
+            await self.disk.run(lambda store: store.merger.tidy())
 
     async def changes(self, scope: IndexScope, relist: bool = False, timed: bool = True) -> Changes:
         """Return what has changed on disk. Lists the files again if the listing is stale, or if

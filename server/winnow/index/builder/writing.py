@@ -210,8 +210,9 @@ class ChangeWriter:
             await self._write(
                 {path: record for path, record in batch.items() if path not in overtaken}
             )
-            if not urgent:  # the workers can use the memory
-                await asyncio.to_thread(return_free_pages)
+            if not urgent:
+                await self._disk.run(lambda store: store.merger.merge_small())
+                await asyncio.to_thread(return_free_pages)  # the workers can use the memory
             progress.set_left(len(paths) - len(indexed))
             progress.report()
             if self._work.has_all_texts:
@@ -244,6 +245,7 @@ class ChangeWriter:
             await self._write(
                 {path: record for path, record in batch.items() if path not in overtaken}
             )
+            await self._disk.run(lambda store: store.merger.merge_small())
             await asyncio.to_thread(return_free_pages)
             without -= len(batch)
             progress.set_without_text(without)

@@ -40,6 +40,7 @@ class SegmentMerger:
         self._segments = segments
         self._read = read
         self._transaction = transaction
+        self._may_merge = False
         self._merged_at: float | None = None  # the last merge whose old segments still exist
 
     def compact(self) -> None:
@@ -51,15 +52,22 @@ class SegmentMerger:
 
     @property
     def is_untidy(self) -> bool:
-        """True if segments that were merged can be deleted now."""
+        """True if there may be many small segments, or merged ones that can be deleted now."""
+        return self._may_merge or self._can_delete
+
+    @property
+    def _can_delete(self) -> bool:
         merged_at = self._merged_at
         return merged_at is not None and time.monotonic() - merged_at > GRACE_SECONDS
 
     def tidy(self) -> None:
-        """Delete the segments that were merged; leave them if that fails."""
-        self._merged_at = None
-        with contextlib.suppress(DatabaseError, OSError):
-            self.delete_unused()
+        """Merge small segments where there are many. Delete those that were merged; leave them if
+        that fails."""
+        self.merge_small()
+        if self._can_delete:
+            self._merged_at = None
+            with contextlib.suppress(DatabaseError, OSError):
+                self.delete_unused()
 
     def add(self, name: str, documents: int, size: int) -> int:
         """Record a new segment whose files are written later; return its number."""
@@ -73,6 +81,7 @@ class SegmentMerger:
 
     def merge_small(self) -> None:
         """Merge small segments where there are many."""
+        self._may_merge = False
         for _ in LEVELS:
             if not self._merge_chosen(segments_to_merge, Reader.sizes):
                 return
@@ -136,6 +145,7 @@ class SegmentMerger:
         """Insert a new segment and return its number. Raises OSError if another process has deleted
         its file as a leftover: this process may have been suspended for long."""
         self._segments.stat(name)
+        self._may_merge = True
         return rows.segment_row(connection, name, documents, size)
 
     def delete_unused(self) -> None:

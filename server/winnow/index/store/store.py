@@ -106,7 +106,9 @@ class Store:
         except (OSError, DatabaseError, StoreDamaged):
             return cls.temporary()
         with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
-            store.merger.delete_unused()  # left by killed processes
+            # Processes that have ended may have left small segments, and some without a row.
+            store.merger.merge_small()
+            store.merger.delete_unused()
         return store
 
     @classmethod
@@ -310,7 +312,6 @@ class Store:
             if name:
                 self.segments.drop(name)
             raise
-        self.merger.merge_small()
 
     def add_occurrences(self, batch: Mapping[str, FileRecord]) -> list[str]:
         """Complete the occurrences of files by path. Return the paths of files that the store has
