@@ -167,10 +167,9 @@ class _Request:
 
         sent: set[tuple[str, int]] = set()
 
-        def found(navigation: Navigation, certain: bool) -> list[tuple[SymbolUse, Plain]]:
-            asked = self._asked(navigation)
-            if asked is None:
-                return []
+        def found(
+            navigation: Navigation, asked: SymbolAtPosition, certain: bool
+        ) -> list[tuple[SymbolUse, Plain]]:
             spelled = _Spelled(navigation, self.encoding)
             uses = [
                 use
@@ -191,18 +190,24 @@ class _Request:
         asking = await self._asking()
         if asking is None:
             return None
-        early = (
-            EarlyResults(lambda one: found(one, True), emit) if self.partial is not None else None
-        )
+
+        def certain_found(navigation: Navigation) -> list[tuple[SymbolUse, Plain]]:
+            asked = self._asked(navigation)
+            return [] if asked is None else found(navigation, asked, True)
+
+        early = EarlyResults(certain_found, emit) if self.partial is not None else None
         undecided = 0
         unread: dict[str, str] = {}
 
         def all_found(navigation: Navigation) -> list[tuple[SymbolUse, Plain]]:
             nonlocal undecided, unread
-            uses = found(navigation, False)
-            undecided = navigation.undecided
+            undecided, unread = 0, {}
             asked = self._asked(navigation)
-            unread = navigation.unread(asked.name, asked.path) if asked is not None else {}
+            if asked is None:
+                return []
+            uses = found(navigation, asked, False)
+            undecided = navigation.undecided
+            unread = navigation.unread(asked.name, asked.path)
             return uses
 
         with Reporter(self.server, self.work_done, None, "References") as progress:
