@@ -375,3 +375,17 @@ def test_answers_are_those_of_a_full_index(stores: tuple[Store, Store]) -> None:
             complete(lazy, FIXTURES, paths, names, searched)
             navigation, found = answer(lazy, prefix + path, at)
         assert found == answer(full, prefix + path, at)[1], f"{name} at {at} of {path}"
+
+
+async def test_texts_without_secrets_are_not_searched_for_them_again(
+    tmp_path: Path, make_workspace: MakeWorkspace, jobs: list[IndexJob]
+) -> None:
+    token = "".join(("gh", "p_", "Zk3vQ8Lr2XwTn5Yb7Hc9", "Md4Jf6Gp1Sa0UeKt"))
+    secret = f'from net.client import Client\n\nTOKEN = "{token}"\nClient().send(TOKEN)\n'
+    workspace = make_workspace(git_commit(tmp_path / "q", {**FILES, "secret.py": secret}))
+    await workspace.index.build()
+    jobs.clear()
+    assert await references(workspace, "send") == [*SEND, "secret.py:4 call"]
+    harmless = {os.fsdecode(job.path): bool(job.harmless) for job in jobs}
+    safe = dict.fromkeys(("app.py", "net/client.py", "other.py"), True)
+    assert harmless == {**safe, "secret.py": False}

@@ -411,16 +411,18 @@ class ChangeWriter:
         seconds = URGENT_SECONDS if urgent and few else BATCH_SECONDS
         if urgent and part == "occurrences":
             seconds = URGENT_BATCH_SECONDS
+        are_many = part is None and len(paths) > FEW_COMPLETE
         batch: dict[str, FileRecord | None] = {}
         size, started = 0, time.monotonic()
         for at in range(0, len(paths), FILES_AT_ONCE):
             some = paths[at : at + FILES_AT_ONCE]
             complete: Set[str] = frozenset(some)
             harmless: Mapping[str, bytes] = {}
-            if part is None and len(paths) > FEW_COMPLETE:
+            if are_many:
                 complete = await self._disk.query(
                     functools.partial(Reader.complete_among, paths=some)
                 )
+            if are_many or part == "occurrences":
                 harmless = await self._disk.query(
                     functools.partial(Reader.keys_without_secrets, paths=some)
                 )
