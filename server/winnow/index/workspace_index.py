@@ -372,6 +372,11 @@ class WorkspaceIndex:
         folder = self._folders.get(root)
         return folder is not None and folder.files.has_folder(path)
 
+    def start_worker(self) -> None:
+        """Start a worker for the files that a request will read, unless there is one: it takes
+        longer to start than the store to open."""
+        self._workers.start()
+
     async def index_files(
         self, paths: Iterable[str], seconds: float
     ) -> AsyncGenerator[list[str], None]:

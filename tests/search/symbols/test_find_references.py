@@ -19,6 +19,8 @@ from winnow.errors import (
     SearchTimedOut,
 )
 from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.workers import IndexWorkers
+from winnow.index.store.reader import Reader
 from winnow.search.symbols import references, requests
 from winnow.text.lines import SourceTexts
 from winnow.tools import TOOLS
@@ -104,6 +106,27 @@ async def test_a_symbol_is_selected_by_name_or_by_position(
     assert (result.symbol.path, result.symbol.line) == ("net/client.py", 4)
     assert result.symbol.signature == "def send(self, data: bytes) -> int"
     assert (result.total_found, result.returned, result.certain) == (4, 4, 4)
+
+
+async def test_a_worker_starts_before_the_first_store_is_opened(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    start, reader = IndexWorkers.start, FolderIndex.reader
+
+    def started(self: IndexWorkers) -> None:
+        calls.append("start")
+        start(self)
+
+    async def opened(self: FolderIndex) -> Reader:
+        calls.append("open")
+        return await reader(self)
+
+    monkeypatch.setattr(IndexWorkers, "start", started)
+    monkeypatch.setattr(FolderIndex, "reader", opened)
+    with workspace.index.beginning_none():
+        assert places(await find(workspace, name="Client.send")) == SEND
+    assert calls[:2] == ["start", "open"]
 
 
 async def test_a_use_shows_its_line_and_the_function_around_it(workspace: EngineWorkspace) -> None:

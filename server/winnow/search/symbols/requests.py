@@ -98,6 +98,8 @@ async def with_symbols(
     is_found = False
     while True:
         if (is_doubted or not state.knows_all) and stores is None:
+            if not state.knows_all:
+                workspace.index.start_worker()
             async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
                 stores = view.stores
             await reading.index_files()
