@@ -529,12 +529,12 @@ class Store:
 def _inodes(file: Path) -> list[int]:
     """Return the inodes of a database and its log, 0 for a missing file. While the database is
     open, all exist and none changes."""
-    return [_inode(Path(f"{file}{suffix}")) for suffix in ("", "-wal", "-shm")]
+    return [_inode(f"{file}{suffix}") for suffix in ("", "-wal", "-shm")]
 
 
-def _inode(file: Path) -> int:
+def _inode(file: str) -> int:
     try:
-        return file.stat().st_ino
+        return os.stat(file).st_ino
     except OSError:
         return 0
 
