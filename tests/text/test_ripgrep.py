@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 from pathlib import Path
@@ -37,6 +38,12 @@ async def search(folder: Path, term: str, width: int = 500) -> dict[str, dict[in
             elif isinstance(event, ripgrep.FileEnd):
                 found[event.path] = {} if event.binary else lines
     return found
+
+
+async def test_the_garbage_collector_does_not_visit_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hay\nneedle\n")
+    lines = (await search(tmp_path, "needle"))["./a.txt"].values()
+    assert [gc.is_tracked(line) for line in lines] == [False, False]
 
 
 async def test_columns_count_code_points(tmp_path: Path) -> None:

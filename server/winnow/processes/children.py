@@ -403,14 +403,14 @@ class Child:
         dropping = False
         async for chunk in self.chunks():
             *complete, rest = chunk.split(end)
-            for piece in complete:
-                if not dropping:
-                    record += piece
-                    if len(record) <= max_bytes:
-                        yield bytes(record)
-                    else:
-                        self.dropped.append(bytes(record[:HEAD_BYTES]))
+            if record and complete:
+                complete[0] = bytes(record + complete[0])
                 record.clear()
+            for piece in complete:
+                if not dropping and len(piece) <= max_bytes:
+                    yield piece
+                elif not dropping:
+                    self.dropped.append(piece[:HEAD_BYTES])
                 dropping = False
             if not dropping:
                 record += rest

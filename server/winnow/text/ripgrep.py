@@ -39,7 +39,7 @@ SAFE = (NO_CONFIG, "--no-mmap", "--color=never", NO_REQUIRE_GIT)
 ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
 
 
-class Line(Struct, frozen=True):
+class Line(Struct, frozen=True, gc=False):
     """A line of a file.
 
     `ranges` are the matches, as code point offsets into the complete line; a context line has none.
@@ -207,8 +207,11 @@ class TextPattern(Struct, frozen=True):
 
 # --- events --------------------------------------------------------------------------------
 
+# A search may have a hundred thousand lines. Structs that cannot be part of a cycle are not
+# tracked, because the garbage collector would visit all of them again and again.
 
-class _Text(msgspec.Struct):
+
+class _Text(msgspec.Struct, gc=False):
     text: str | None = None
     base64: str | None = msgspec.field(name="bytes", default=None)
 
@@ -221,7 +224,7 @@ class _Text(msgspec.Struct):
         return os.fsdecode(self.raw()) if self.text is None else self.text
 
 
-class _Span(msgspec.Struct):
+class _Span(msgspec.Struct, gc=False):
     start: int
     end: int
 
@@ -231,7 +234,7 @@ class _File(msgspec.Struct):
     binary_offset: int | None = None
 
 
-class _Lines(msgspec.Struct):
+class _Lines(msgspec.Struct, gc=False):
     lines: _Text
     line_number: int
     absolute_offset: int
@@ -250,11 +253,11 @@ class _Begin(msgspec.Struct, tag_field="type", tag="begin"):
     data: _File
 
 
-class _Match(msgspec.Struct, tag_field="type", tag="match"):
+class _Match(msgspec.Struct, tag_field="type", tag="match", gc=False):
     data: _Lines
 
 
-class _Context(msgspec.Struct, tag_field="type", tag="context"):
+class _Context(msgspec.Struct, tag_field="type", tag="context", gc=False):
     data: _Lines
 
 
@@ -273,7 +276,7 @@ class FileBegin(msgspec.Struct, frozen=True):
     path: str
 
 
-class FileLine(msgspec.Struct, frozen=True):
+class FileLine(msgspec.Struct, frozen=True, gc=False):
     """A matching line or a line of context.
 
     ``matched`` lines contain a match or a part of one. If a match continues in later lines,
@@ -371,11 +374,12 @@ def _line(lines: _Text, spans: Sequence[tuple[int, int]], width: int) -> Line:
         else:
             text = raw.decode("latin-1")
     size += not text.endswith("\n")
-    text = text.removesuffix("\n")
-    starts = [min(start, len(text)) for start, _ in spans]  # `$` is behind a carriage return
-    text = text.removesuffix("\r")
-    ends = [min(end, len(text)) for _, end in spans]
-    spans = [(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
+    ended = text.removesuffix("\n")
+    text = ended.removesuffix("\r")
+    if spans and spans[-1][1] > len(text):
+        starts = [min(start, len(ended)) for start, _ in spans]  # `$` is behind a carriage return
+        ends = [min(end, len(text)) for _, end in spans]
+        spans = [(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
     if len(text) <= width:
         return Line(text, size, tuple(spans))
     return cut_line(text, spans, width)

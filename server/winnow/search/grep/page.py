@@ -23,7 +23,7 @@ from winnow.types import InRepository, Result
 MATCH_BYTES = 200
 
 
-class PreviewLine(Result, frozen=True, kw_only=True):
+class PreviewLine(Result, frozen=True, kw_only=True, gc=False):
     """A line of a file."""
 
     line: Annotated[int, Meta(description="Line number, from 1.")]
@@ -40,7 +40,7 @@ class PreviewLine(Result, frozen=True, kw_only=True):
     ] = None
 
 
-class GrepMatch(InRepository, frozen=True, kw_only=True):
+class GrepMatch(InRepository, frozen=True, kw_only=True, gc=False):
     """A match. Columns start at 1 and count code points; the end is exclusive."""
 
     line: Annotated[int, Meta(description="Line number of the start of the match, from 1.")]
@@ -61,7 +61,7 @@ class GrepMatch(InRepository, frozen=True, kw_only=True):
     )
 
 
-class MatchPosition(Struct, frozen=True, array_like=True):
+class MatchPosition(Struct, frozen=True, array_like=True, gc=False):
     """The position of the last match on a page."""
 
     path: bytes
