@@ -156,6 +156,19 @@ async def test_a_broad_term_is_shrunk_by_the_first_step_that_fits(
     assert found.matches
 
 
+@requires_posix
+async def test_a_broad_term_is_shrunk_in_few_runs(tree: Path, tmp_path: Path) -> None:
+    rg, runs = tmp_path / "rg", tmp_path / "runs"
+    rg.write_text(f'#!/bin/sh\necho >> {runs}\nexec {RIPGREP} "$@"\n')
+    rg.chmod(0o755)
+    [found] = (
+        await searched(tree, ["alpha"], Limits(term_bytes=12_000), shrink=True, rg=str(rg))
+    ).terms
+    assert found.shrunk == "the first 2 matches of each file"
+    # A search of all files, a count, and two of the four steps.
+    assert len(runs.read_text().splitlines()) == 4
+
+
 async def test_of_broad_terms_only_those_that_are_used_are_shrunk(tree: Path) -> None:
     limits = Limits(term_bytes=8_000, total_bytes=5_000)
     all_shrunk = await searched(tree, TERMS, limits, shrink=True)

@@ -167,20 +167,15 @@ class TermSearch:
         first.
         """
         if len(counts) <= LADDER_FILES:
-            for context, per_file in LADDER:
-                if context >= self.context and LADDER[-1] != (context, per_file):
-                    continue
-                smaller = TermMatches(found.term)
-                await self._search_overlay(smaller, context, per_file)
-                await self._search_files(smaller, list(counts), context, per_file)
-                if self.timed_out:
-                    return
-                if not smaller.over:
-                    found.files, found.bytes = smaller.files, smaller.bytes
-                    found.counts = counts
-                    found.over, found.finished = False, True
-                    found.shrunk = _step_in_words(context, per_file)
-                    return
+            fitting = await self._first_step_that_fits(found.term, list(counts))
+            if self.timed_out:
+                return
+            if fitting is not None:
+                found.files, found.bytes = fitting.files, fitting.bytes
+                found.counts = counts
+                found.over, found.finished = False, True
+                found.shrunk = fitting.shrunk
+                return
         kept: dict[str, int] = {}
         size = 0
         for path, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
@@ -195,6 +190,26 @@ class TermSearch:
         found.shrunk = f"the numbers of matches in {len(kept):,} files"
         if found.files_left_out:
             found.shrunk += f", of {len(counts):,} with matches,"
+
+    async def _first_step_that_fits(self, term: str, paths: Sequence[str]) -> TermMatches | None:
+        """Return the matches of the first step of the ladder that fits the limit, if any does.
+
+        Each step prints less than the one before, so this is a binary search.
+        """
+        steps = [step for step in LADDER if step[0] < self.context or step == LADDER[-1]]
+        fitting = None
+        first, end = 0, len(steps)
+        while first < end and not self.timed_out:
+            middle = (first + end) // 2
+            context, per_file = steps[middle]
+            smaller = TermMatches(term, shrunk=_step_in_words(context, per_file))
+            await self._search_overlay(smaller, context, per_file)
+            await self._search_files(smaller, paths, context, per_file)
+            if smaller.over:
+                first = middle + 1
+            else:
+                fitting, end = smaller, middle
+        return fitting
 
     async def list_files(
         self, terms: Sequence[TermMatches], scope: Scope, seconds: float
