@@ -112,6 +112,8 @@ async def first_partial(tree: Path, terms: list[str]) -> float:
             super()._take(*arguments)
 
     class Timer(Progress):
+        streaming = True
+
         def __call__(self, message: str, *, percentage: Any = None, partial: Any = None) -> None:
             if partial is not None:
                 times.setdefault("partial", time.perf_counter())

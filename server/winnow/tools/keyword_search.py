@@ -340,7 +340,7 @@ async def _answered(
         shrink=params.broad_terms == "shrink",
         include_documents=params.include_documents,
         max_results=params.max_results,
-        send=send,
+        send=send if progress.streaming else None,
     )
     options = RankerOptions(
         *(params.ranker, params.model, params.dry_run, params.payload == "compact"),

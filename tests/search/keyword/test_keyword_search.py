@@ -348,6 +348,7 @@ async def test_a_model_ranks_with_reasons_and_the_local_ranker_streams_first(
     ]
     config = models_config(model_server, "openai-test")
     workspace = make_workspace(project, config=config, environment=KEYS)
+    recorder.streaming = True
     result = await search(workspace, "load_plugin", "registry", recorder=recorder)
     [file] = result.files
     assert (file.path, file.reason, file.line) == ("src/loader.py", "loads one plugin", 5)
@@ -356,6 +357,17 @@ async def test_a_model_ranks_with_reasons_and_the_local_ranker_streams_first(
     partials = [one for one in recorder.partials if isinstance(one, KeywordSearchPartial)]
     assert partials[0].ranked_by.kind == "local"
     assert partials[-1].files == [file]
+
+
+async def test_without_a_reader_of_partial_results_progress_names_the_files_of_a_model(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, recorder: Recorder
+) -> None:
+    model_server.choose = lambda files: [{"id": name, "reason": "loads"} for name in files]
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "load_plugin", "registry", recorder=recorder)
+    assert {f"openai-test: {file.path}" for file in result.files} <= {*recorder.messages}
+    assert recorder.partials == []
 
 
 async def test_files_that_a_model_does_not_select_are_named(
@@ -398,6 +410,8 @@ async def test_the_local_order_does_not_wait_for_an_sdk_to_be_imported(
     raw = {"query": "how are plugins loaded", "search_terms": ["load_plugin"]}
 
     class Listener(Progress):
+        streaming = True
+
         def __call__(self, message: str, *, percentage: Any = None, partial: Any = None) -> None:
             if partial is not None:
                 told.set()
@@ -734,6 +748,8 @@ async def test_files_of_broad_terms_are_sent_before_the_terms_are_shrunk(
     workspace = make_workspace(root, config=stand_in(tmp_path, script))
 
     class Listener(Progress):
+        streaming = True
+
         def __call__(self, message: str, *, percentage: Any = None, partial: Any = None) -> None:
             if partial is not None:
                 told.touch()

@@ -317,6 +317,7 @@ async def test_rows_by_text_are_shown_while_the_index_opens(
 ) -> None:
     await workspace.aclose()
     recorder = Recorder()
+    recorder.streaming = True
     opened = FolderIndex.open
 
     async def open_behind_rows(folder: FolderIndex, covers: IndexScope, few: int) -> Changes:
@@ -354,6 +355,7 @@ async def test_a_slow_index_does_not_delay_the_search(
     monkeypatch.setattr(indexed, "search_index", never)
     monkeypatch.setattr("winnow.search.keyword.index_results.SECONDS", 1.0)
     recorder = Recorder()
+    recorder.streaming = True
     result = await asyncio.wait_for(search(workspace, recorder=recorder), 60)
     assert paths(result) == ["shop/postage.py"]
     assert result.warnings == ["the index did not answer in time"]
@@ -387,6 +389,7 @@ async def test_the_first_partial_result_does_not_wait_for_the_index(
     monkeypatch.setattr(indexed, "search_index", late)
     await workspace.index.build()
     recorder = Waiting()
+    recorder.streaming = True
     result = await search(workspace, "postage", SLOW_TERM, recorder=recorder)
     partials = [one for one in recorder.partials if isinstance(one, KeywordSearchPartial)]
     assert [file.path for file in partials[0].files] == ["shop/postage.py"]

@@ -134,9 +134,12 @@ async def search_keywords(
             found = msgspec.structs.replace(found, warnings=warnings)
 
     async def send(ranked_by: RankedBy, chosen: Ranked) -> None:
-        if request.send is not None:
-            [file] = await asyncio.to_thread(request.rows, [chosen])
-            request.send(f"{ranked_by.model}: {file.path}", [file], ranked_by)
+        path = request.scope.shown(chosen.candidate.path).path
+        message = f"{ranked_by.model}: {path}"
+        if request.send is None:
+            request.progress(message)
+            return
+        request.send(message, await asyncio.to_thread(request.rows, [chosen]), ranked_by)
 
     asked = ModelRanking(
         workspace, request.scope, request.query, request.progress, request.documents.documents
@@ -197,7 +200,7 @@ async def _rank_soon(
     try:
         seconds = LATER_PARTIAL_SECONDS if request.has_sent else PARTIAL_SECONDS
         await asyncio.wait({ranking}, timeout=seconds)
-        if not ranking.done() and candidates:
+        if not ranking.done() and candidates and request.send is not None:
             # The user need not wait for the index.
             await _send_local(request, await ranked_locally(request, search, candidates))
         return await ranking
