@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 from pathlib import Path
 
@@ -58,6 +59,22 @@ async def test_an_interrupted_probe_neither_loses_nor_repeats_matches(
     assert await found(search) == [(name, line) for name in order for line in range(1, 1200, 2)]
     assert search.finished
     assert search.total in (5_400, None)
+
+
+@requires_posix
+@pytest.mark.parametrize(("lines", "buffered"), [(400, "line"), (600, "block")])
+async def test_only_many_matches_are_printed_in_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, buffered: str
+) -> None:
+    monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
+    root = write_files(tmp_path / "root", dict.fromkeys(("a.txt", "b.txt"), "needle\n" * lines))
+    rg, runs = tmp_path / "rg", tmp_path / "runs"
+    rg.write_text(f'#!/bin/sh\necho "$@" >> {runs}\nexec {RIPGREP} "$@"\n')
+    rg.chmod(0o755)
+    search = search_in(root, "needle", max_matches=10**9)
+    search.ripgrep = dataclasses.replace(search.ripgrep, program=str(rg))
+    assert len(await found(search)) == search.total == 2 * lines
+    assert f"--{buffered}-buffered" in runs.read_text().splitlines()[-1]
 
 
 async def test_a_stopped_search_is_not_finished(

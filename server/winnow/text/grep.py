@@ -65,6 +65,9 @@ FEW_CANDIDATES = 4_000
 LITTLE = 500
 LITTLE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 128 * 1024
+# From this number of matches on, a write of ripgrep for each line costs more than the search. A
+# block has some 30 lines, a small part of them.
+MANY_MATCHES = 1_000
 
 FoundLine = tuple[str, FileLine]
 
@@ -460,9 +463,10 @@ class TextSearch:
     # --- what is searched ------------------------------------------------------------------
 
     def _match_arguments(self) -> list[str]:
-        # By default, ripgrep buffers output, which would be lost at the deadline.
-        form = ["--json", "--line-buffered", f"--context={self.context}"]
-        return [*form, *self.query.arguments()]
+        # By default, ripgrep buffers output, and a block of it is lost at the deadline.
+        in_blocks = self.total is not None and self.total >= MANY_MATCHES
+        buffered = "--block-buffered" if in_blocks else "--line-buffered"
+        return ["--json", buffered, f"--context={self.context}", *self.query.arguments()]
 
     def _whole_scope(self, skipped: SkippedFiles | None) -> list[str]:
         # For a multiline search, ripgrep holds complete files in memory. The size limit costs a
