@@ -16,10 +16,9 @@ from winnow.errors import InvalidParams
 from winnow.storage.user_folders import state_folder
 from winnow.tools.code_search import CodeSearchParams, code_search
 from winnow.tools.find_references import FindReferencesParams, find_references
-from winnow.tools.find_references import plain as find_references_plain
 from winnow.tools.find_symbol import FindSymbolParams, find_symbol
 from winnow.tools.keyword_search import KeywordSearchParams, keyword_search
-from winnow.tools.semantic_search import Passage, SemanticSearchParams, plain, semantic_search
+from winnow.tools.semantic_search import Passage, SemanticSearchParams, semantic_search
 from winnow.types import InRepository, no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -82,7 +81,7 @@ async def test_rows_of_both_are_ranked_together(two_branches: Cluster, here: Pat
     assert (remote.commit, remote.origin) == ("c1", "cluster")
     assert remote.symbol == "Uploader.resume_upload"
     assert "def resume_upload(self, offset):" in str(remote.snippet)
-    assert "team/uploads:src/uploads.py:" in plain(result)
+    assert "team/uploads:src/uploads.py:" in semantic_search.plain(result)
     assert result.cursor is None
     assert result.completeness.complete
     assert result.completeness.shared is not None
@@ -168,7 +167,7 @@ async def test_uses_here_of_a_definition_there(two_branches: Cluster, here: Path
         (None, "user.py", 3, "call"),
         ("team/uploads", "src/uploads.py", 6, "definition"),
     }
-    assert "team/uploads:src/uploads.py" in find_references_plain(result)
+    assert "team/uploads:src/uploads.py" in find_references.plain(result)
     assert result.completeness.complete
 
 

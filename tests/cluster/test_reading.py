@@ -15,7 +15,7 @@ from winnow.config import ClusterSettings, Config
 from winnow.errors import InvalidParams, NotFound, NotInRepository, RepositoryUnavailable
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchParams, code_search
-from winnow.tools.read_file import ReadFileResult, plain
+from winnow.tools.read_file import ReadFileResult
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -84,7 +84,7 @@ async def test_a_row_opens(started_cluster: Cluster, parts: Path, folder: Path) 
     assert (by_fields.path, by_fields.total_lines) == ("src/parts.py", 11)
     assert not by_fields.warnings
     assert [(chunk.start, chunk.end) for chunk in lines.chunks] == [(4, 5)]
-    assert "[from the search cluster: team/parts, commit c1]" in plain(lines)
+    assert "[from the search cluster: team/parts, commit c1]" in TOOLS["read_file"].plain(lines)
 
 
 async def test_branches_lines_pages_and_outlines(

@@ -9,7 +9,6 @@ import pytest
 
 from conftest import MakeWorkspace, git_init, write_files
 from winnow.tools import TOOLS
-from winnow.tools import index as index_tool
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -32,7 +31,7 @@ async def test_a_build_says_that_there_is_nothing_to_index(
     ignored: Path, make_workspace: MakeWorkspace
 ) -> None:
     answer = await call(make_workspace(ignored), "index", action="build")
-    assert index_tool.plain(answer).splitlines() == [
+    assert TOOLS["index"].plain(answer).splitlines() == [
         "no file is indexed",
         "[0 of 0 files indexed]",
         f"[incomplete: {BY_ONE_FILE}]",

@@ -24,7 +24,7 @@ from winnow.index.store.store import Store
 from winnow.search.code import indexed
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
-from winnow.tools.index_status import IndexStatusResult, plain
+from winnow.tools.index_status import IndexStatusResult
 from winnow.types import COMPLETE, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -231,7 +231,7 @@ async def test_the_status_counts_texts(
         warnings=[],
     )
     lines = "  1 of 6 files indexed\n  and the texts of 6 files, whose definitions follow\n"
-    assert lines in plain(answer)
+    assert lines in TOOLS["index_status"].plain(answer)
     assert (await problems(workspace))[NO_DEFINITIONS] == WITH_DEFINITIONS
 
 

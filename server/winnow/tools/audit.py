@@ -44,13 +44,8 @@ class AuditResult(Answer, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def plain(result: AuditResult) -> str:
+def text(result: AuditResult, style: Style, folder: str | None) -> str:
     """Render one line per request, its files, and today's usage."""
-    return text(result, Style(colour=False), "")
-
-
-def text(result: AuditResult, style: Style, folder: str) -> str:
-    """Render the same with colors."""
     lines = [line for request in result.requests for line in _lines(request, style)]
     return "\n".join([*(lines or ["No request was made to any model."]), *_notes(result, style)])
 
@@ -100,7 +95,6 @@ def _notes(result: AuditResult, style: Style) -> Iterator[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     command_help=CommandHelp(
         "List the requests sent to language models, from all workspaces.",

@@ -60,12 +60,7 @@ class BashResult(Answer, frozen=True, kw_only=True):
     ] = None
 
 
-def plain(result: BashResult) -> str:
-    """Render the output, then notes in square brackets."""
-    return text(result, Style(colour=False), "")
-
-
-def text(result: BashResult, style: Style, folder: str) -> str:
+def text(result: BashResult, style: Style, folder: str | None) -> str:
     """Render the output, then dimmed notes."""
     output = result.stdout.removesuffix("\n")
     lines = [printable(line) for line in output.split("\n")] if output else []
@@ -83,7 +78,6 @@ def _notes(result: BashResult) -> list[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     command_help=CommandHelp(
         "Run a pipeline of read-only programs, without a shell.",

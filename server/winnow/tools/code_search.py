@@ -225,7 +225,7 @@ def plain(result: CodeSearchResult) -> str:
     return "\n".join([*blocks, *[""] * bool(blocks), *others, *notes, *offered])
 
 
-def text(result: CodeSearchResult, style: Style, folder: str) -> str:
+def text(result: CodeSearchResult, style: Style, folder: str | None) -> str:
     """Render each result with a few lines, and all notes on one line. Paths are relative to
     ``folder``."""
     most = max(LEAST_LINES, LINES_FOR_PEOPLE // max(1, result.returned))

@@ -12,6 +12,7 @@ from winnow.ranking.models import TURNED_OFF
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, Effects, tool
+from winnow.tools.terminal import Style
 from winnow.types import COMPLETE, Answer, Params, Progress, Result
 from winnow.workspace import EngineWorkspace
 
@@ -73,7 +74,7 @@ class ConsentResult(Answer, frozen=True, kw_only=True):
     ]
 
 
-def plain(result: ConsentResult) -> str:
+def text(result: ConsentResult, style: Style, folder: str | None) -> str:
     """Render one line per destination."""
     lines = [
         printable(f"{row.destination}: {STATES[row.state]}")
@@ -84,7 +85,7 @@ def plain(result: ConsentResult) -> str:
 
 
 @tool(
-    plain=plain,
+    text=text,
     positional=("action",),
     command_help=CommandHelp(
         "Allow or refuse sending code of this workspace to a remote language model.",

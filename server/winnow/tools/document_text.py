@@ -29,7 +29,7 @@ from winnow.text.plural import counted
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, tool
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
+from winnow.tools.terminal import Style, notes_of
 from winnow.types import Answer, Completeness, PageParams, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
@@ -86,13 +86,8 @@ class DocumentTextResult(Answer, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def plain(result: DocumentTextResult) -> str:
-    """Render the lines, then notes."""
-    return text(result, FOR_AGENTS, "")
-
-
-def text(result: DocumentTextResult, style: Style, folder: str) -> str:
-    """Render the same with dimmed rulers and notes."""
+def text(result: DocumentTextResult, style: Style, folder: str | None) -> str:
+    """Render the lines with dimmed rulers, then notes."""
     rulers = {part.line for part in result.line_map if part.title is not None}
     lines = [
         style.dim(printable(line)) if number in rulers else printable(line)
@@ -107,7 +102,6 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
 
 
 @tool(
-    plain=plain,
     text=text,
     command_help=CommandHelp(
         "Print a document as text: PDF, office formats, e-books, mail, archives.",

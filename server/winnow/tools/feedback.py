@@ -9,6 +9,7 @@ from msgspec import Meta
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace, UnknownSearch
 from winnow.text.paths import locate, shown_folder
 from winnow.tools.registry import CommandHelp, Effects, tool
+from winnow.tools.terminal import Style
 from winnow.types import COMPLETE, Answer, FeedbackAction, Params, Progress
 from winnow.workspace import EngineWorkspace
 
@@ -55,7 +56,7 @@ class FeedbackResult(Answer, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description="The file, relative to `root`.")]
 
 
-def plain(result: FeedbackResult) -> str:
+def text(result: FeedbackResult, style: Style, folder: str | None) -> str:
     """Render one line about the recorded feedback."""
     notes = [f"[note: {warning}]" for warning in result.warnings]
     if not result.returned:
@@ -64,7 +65,7 @@ def plain(result: FeedbackResult) -> str:
 
 
 @tool(
-    plain=plain,
+    text=text,
     command_help=CommandHelp(
         "Record that a search result was useful or not, for later rankings.\n"
         "The JSON result of a search contains its `search_id`.",

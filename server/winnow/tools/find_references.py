@@ -25,7 +25,7 @@ from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, ShortTool, tool
-from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
+from winnow.tools.terminal import FileRow, Style, notes_of, seen_path
 from winnow.types import (
     InRepository,
     PageParams,
@@ -145,20 +145,12 @@ class FindReferencesPartial(Result, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def text(result: FindReferencesResult, style: Style, folder: str) -> str:
+def text(result: FindReferencesResult, style: Style, folder: str | None) -> str:
     """Render the symbol, then files with their uses, then what was skipped.
 
     Paths are relative to ``folder``.
     """
-    return _rendered(result, style, folder)
 
-
-def plain(result: FindReferencesResult) -> str:
-    """Render the same without colors, with the paths of the result."""
-    return _rendered(result, FOR_AGENTS, None)
-
-
-def _rendered(result: FindReferencesResult, style: Style, folder: str | None) -> str:
     def shown(found: FileRow) -> str:
         return style.path(seen_path(found, result.root, folder))
 
@@ -188,7 +180,6 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
 
 
 @tool(
-    plain=plain,
     text=text,
     positional=("name",),
     command_help=CommandHelp(

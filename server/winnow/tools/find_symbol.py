@@ -24,7 +24,7 @@ from winnow.text.scope import Scope
 from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
+from winnow.tools.terminal import Style, notes_of, seen_path
 from winnow.types import Progress, Repositories, Result, ScopeParams, SearchAnswer
 from winnow.workspace import EngineWorkspace
 
@@ -89,17 +89,6 @@ class FindSymbolPartial(Result, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def text(result: FindSymbolResult, style: Style, folder: str) -> str:
-    """Render one line per symbol (path relative to ``folder``, line, kind, name, signature), then
-    what was skipped."""
-    return _rendered(result, style, folder)
-
-
-def plain(result: FindSymbolResult) -> str:
-    """Render the same without colors, with the paths of the result."""
-    return _rendered(result, FOR_AGENTS, None)
-
-
 def _line(symbol: FoundSymbol, path: str, style: Style) -> str:
     place = style.path(path) + style.dim(f":{symbol.line}:")
     name = style.match(printable(symbol.qualified_name))
@@ -107,7 +96,9 @@ def _line(symbol: FoundSymbol, path: str, style: Style) -> str:
     return f"{place} {symbol.kind} {name}{style.dim(signature)}"
 
 
-def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str:
+def text(result: FindSymbolResult, style: Style, folder: str | None) -> str:
+    """Render one line per symbol (path relative to ``folder``, line, kind, name, signature), then
+    what was skipped."""
     lines = [_line(found, seen_path(found, result.root, folder), style) for found in result.symbols]
     least = "at least " * result.total_is_lower_bound
     summary = f"{result.returned} of {least}{result.total_found} symbols"
@@ -118,7 +109,6 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
 
 
 @tool(
-    plain=plain,
     text=text,
     positional=("path",),
     command_help=CommandHelp(

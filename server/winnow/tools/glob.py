@@ -62,7 +62,7 @@ class GlobPosition(msgspec.Struct, frozen=True, array_like=True):
     path: bytes
 
 
-def text(result: GlobResult, style: Style, folder: str) -> str:
+def text(result: GlobResult, style: Style, folder: str | None) -> str:
     """Render a line per file with its time, size and path; then notes."""
     lines = []
     for file in result.files:

@@ -24,7 +24,7 @@ from winnow.text.scope import Scope, path_order
 from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
+from winnow.tools.terminal import Style, notes_of, seen_path
 from winnow.types import FileParams, InRepository, Progress, Repositories, Result, SearchAnswer
 from winnow.workspace import EngineWorkspace
 
@@ -129,20 +129,11 @@ class GrepPartial(Result, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def text(result: GrepResult, style: Style, folder: str) -> str:
+def text(result: GrepResult, style: Style, folder: str | None) -> str:
     """Render files with their lines (`12:` matches, `11-` is context), then what was skipped.
 
     Paths are relative to ``folder``.
     """
-    return _rendered(result, style, folder)
-
-
-def plain(result: GrepResult) -> str:
-    """Render the same without colors, with the paths of the result."""
-    return _rendered(result, FOR_AGENTS, None)
-
-
-def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
     lines = rows(result, style, folder)
     return "\n".join([*lines, *[""] * bool(lines), *closing_lines(result, style)])
 
@@ -187,7 +178,6 @@ def closing_lines(result: GrepResult, style: Style) -> Iterator[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     positional=("path",),
     command_help=CommandHelp(

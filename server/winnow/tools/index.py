@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
 from winnow.tools.registry import CommandHelp, Effects, tool
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
+from winnow.tools.terminal import Style, notes_of
 from winnow.types import Answer, Params, Progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -44,13 +44,8 @@ class IndexResult(Answer, frozen=True, kw_only=True):
     ]
 
 
-def plain(result: IndexResult) -> str:
+def text(result: IndexResult, style: Style, folder: str | None) -> str:
     """Render the outcome and the number of indexed files."""
-    return text(result, FOR_AGENTS, "")
-
-
-def text(result: IndexResult, style: Style, folder: str) -> str:
-    """Render the same with colors."""
     undone = "in progress" if result.action == "build" else "nothing runs in the background"
     done = style.good(_DONE[result.action]) if result.done else style.bad(undone)
     if result.action == "build" and result.done and not result.total_found:
@@ -60,7 +55,6 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
 
 
 @tool(
-    plain=plain,
     text=text,
     command_help=CommandHelp(
         "Build, pause, resume or delete the index of this workspace.\n"

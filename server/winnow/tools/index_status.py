@@ -14,7 +14,7 @@ from winnow.search.index.rows import FolderStatus, IndexStatus
 from winnow.text.plural import counted
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
-from winnow.tools.terminal import FOR_AGENTS, Style
+from winnow.tools.terminal import Style
 from winnow.types import Answer, Params, Progress
 from winnow.workspace import EngineWorkspace
 
@@ -31,13 +31,8 @@ class IndexStatusResult(Answer, frozen=True, kw_only=True):
     index: Annotated[IndexStatus, Meta(description="The index of all folders.")]
 
 
-def plain(result: IndexStatusResult) -> str:
+def text(result: IndexStatusResult, style: Style, folder: str | None) -> str:
     """Render a few lines per folder, then the processes."""
-    return text(result, FOR_AGENTS, "")
-
-
-def text(result: IndexStatusResult, style: Style, folder: str) -> str:
-    """Render the same with colors."""
     lines = [line for status in result.index.folders for line in _folder(status, style)]
     lines += _processes(result.index)
     lines += [f"note: {printable(warning)}" for warning in result.warnings]
@@ -81,7 +76,6 @@ def _processes(status: IndexStatus) -> Iterator[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     command_help=CommandHelp(
         "Show what the index covers, what it leaves out, and its size.",

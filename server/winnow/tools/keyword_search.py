@@ -198,7 +198,7 @@ def _others(result: KeywordSearchResult) -> list[str]:
     return others_line(result.not_chosen or [], result.total_not_chosen)
 
 
-def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
+def text(result: KeywordSearchResult, style: Style, folder: str | None) -> str:
     """Render files with the reason and the best line of each, then what was skipped.
 
     Paths are relative to ``folder``.
@@ -212,7 +212,7 @@ def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
     return "\n".join([*blocks, "", *map(style.dim, notes)])
 
 
-def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
+def _file(file: RankedFile, root: str, style: Style, folder: str | None) -> str:
     rows = [style.path(seen_path(file, root, folder)), f"    {file.reason}"]
     best = next((match for match in file.matches if match.line == file.line), None)
     if file.line:

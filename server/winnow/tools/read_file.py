@@ -35,7 +35,7 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import Filters
 from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, ShortTool, tool
-from winnow.tools.terminal import FOR_AGENTS, Style
+from winnow.tools.terminal import Style
 from winnow.types import Answer, Completeness, PageParams, Params, Progress, Result, Skipped
 from winnow.workspace import EngineWorkspace
 
@@ -185,23 +185,15 @@ class ReadFileResult(Answer, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def plain(result: ReadFileResult) -> str:
-    """Render the lines with their numbers, then notes in square brackets."""
-    return _rendered(result, FOR_AGENTS, "more with the cursor", None)
-
-
-def text(result: ReadFileResult, style: Style, folder: str) -> str:
-    """Render the same with dimmed numbers in a column, as `cat -n` does, and dimmed notes."""
-    return _rendered(result, style, "more: --cursor", folder)
-
-
-def _rendered(result: ReadFileResult, style: Style, more: str, folder: str | None) -> str:
+def text(result: ReadFileResult, style: Style, folder: str | None) -> str:
+    """Render the lines with their numbers, as `cat -n` does, then notes in square brackets."""
     heading = []
     if result.symbol and result.chunks:
         full = os.path.join(result.root, result.path)
         path = printable(os.path.relpath(full, folder) if folder else result.path)
         place = f"{style.path(path)}:{result.chunks[0].start}-{result.chunks[-1].end}"
         heading.append(f"{place}  {style.match(printable(result.symbol))}")
+    more = "more with the cursor" if folder is None else "more: --cursor"
     notes = [*_notes(result), *[f"{more} {result.cursor}"] * bool(result.cursor)]
     return "\n".join([*heading, *_rows(result, style), *(style.dim(f"[{note}]") for note in notes)])
 
@@ -241,7 +233,6 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     command="read",
     command_help=CommandHelp(

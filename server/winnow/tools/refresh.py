@@ -12,7 +12,7 @@ from winnow.errors import IndexUnavailable, NotFound, NoWorkspace, PathOutsideWo
 from winnow.text.paths import locate, paths_of_deleted
 from winnow.text.plural import counted
 from winnow.tools.registry import CommandHelp, tool
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
+from winnow.tools.terminal import Style, notes_of
 from winnow.types import Answer, Params, Progress
 from winnow.workspace import EngineWorkspace
 
@@ -44,20 +44,14 @@ class RefreshResult(Answer, frozen=True, kw_only=True):
     ]
 
 
-def plain(result: RefreshResult) -> str:
+def text(result: RefreshResult, style: Style, folder: str | None) -> str:
     """Render the outcome and the number of indexed files."""
-    return text(result, FOR_AGENTS, "")
-
-
-def text(result: RefreshResult, style: Style, folder: str) -> str:
-    """Render the same with colors."""
     done = style.good("up to date") if result.done else style.bad("not up to date yet")
     summary = f"{result.returned} of {result.total_found} files indexed"
     return "\n".join([done, *notes_of(result, summary, style)])
 
 
 @tool(
-    plain=plain,
     text=text,
     command_help=CommandHelp(
         "Update the index with changed files now.",

@@ -24,7 +24,7 @@ from winnow.errors import InvalidParams, SearchError
 from winnow.text.ignore_files import with_restarts
 from winnow.text.sanitize import as_typed
 from winnow.tools.recording import Learn, RecordingProgress, ToolCall
-from winnow.tools.terminal import Style
+from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Params, Progress, Result, SearchAnswer
 from winnow.workspace import EngineWorkspace
 
@@ -129,10 +129,10 @@ class Tool(Generic[P, R]):
 
     def __init__(self, run: Run[P, R], declared: tool[R]) -> None:
         hints = get_type_hints(run)
-        plain = declared.plain
+        text = declared.text
         self.run = run
-        self.plain = plain
-        self.text = declared.text or (lambda result, style, folder: plain(result))
+        self.text = text
+        self.plain = declared.plain or (lambda result: text(result, FOR_AGENTS, None))
         self.command = declared.command or run.__name__.replace("_", "-")
         self.positional = frozenset(declared.positional)
         self.example = declared.example
@@ -292,7 +292,8 @@ def _with_unsearched_folders(workspace: EngineWorkspace, result: R) -> R:
 class tool(msgspec.Struct, Generic[R], frozen=True, kw_only=True):  # noqa: N801 - a decorator
     """Makes a documented coroutine a tool.
 
-    - `plain` renders a result for agents, `text` for people
+    - `text` renders a result, with paths relative to a folder if it is for people
+    - `plain` renders it for agents, if that differs by more than the style
     - `command_help` is the help of the subcommand, by default the description
     - `command` is the subcommand, `positional` the params that it also accepts by position
     - `short` is the tool in the short list for agents, if it is there
@@ -310,8 +311,8 @@ class tool(msgspec.Struct, Generic[R], frozen=True, kw_only=True):  # noqa: N801
     - `of_open_documents`: with no folder open, the tool searches the open documents
     """
 
-    plain: Callable[[R], str]
-    text: Callable[[R, Style, str], str] | None = None
+    text: Callable[[R, Style, str | None], str]
+    plain: Callable[[R], str] | None = None
     command: str = ""
     positional: Sequence[str] = ()
     example: Mapping[str, Any]

@@ -25,7 +25,7 @@ from winnow.text.scope import path_order
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
+from winnow.tools.terminal import Style, notes_of, seen_path
 from winnow.types import (
     Completeness,
     Pattern,
@@ -144,20 +144,12 @@ class SearchDocsPartial(Result, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def text(result: SearchDocsResult, style: Style, folder: str) -> str:
+def text(result: SearchDocsResult, style: Style, folder: str | None) -> str:
     """Render documents with their lines and places, then what could not be read.
 
     Paths are relative to ``folder``.
     """
-    return _rendered(result, style, folder)
 
-
-def plain(result: SearchDocsResult) -> str:
-    """Render the same without colors, with the paths of the result."""
-    return _rendered(result, FOR_AGENTS, None)
-
-
-def _rendered(result: SearchDocsResult, style: Style, folder: str | None) -> str:
     def shown(found: DocumentMatches | UnreadDocument) -> str:
         return seen_path(found, result.root, folder)
 
@@ -215,7 +207,6 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     positional=("path",),
     command_help=CommandHelp(

@@ -74,13 +74,8 @@ class SearchMetricsResult(Answer, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def plain(result: SearchMetricsResult) -> str:
+def text(result: SearchMetricsResult, style: Style, folder: str | None) -> str:
     """Render one line per figure, then the suggestions."""
-    return text(result, Style(colour=False), "")
-
-
-def text(result: SearchMetricsResult, style: Style, folder: str) -> str:
-    """Render the same with dimmed notes."""
     return "\n".join([*map(printable, _lines(result)), *_notes(result, style)])
 
 
@@ -124,7 +119,6 @@ def _notes(result: SearchMetricsResult, style: Style) -> Iterator[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     command_help=CommandHelp(
         "Show what is recorded about searches in this workspace, and what would improve them.",

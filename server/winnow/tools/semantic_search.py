@@ -31,7 +31,7 @@ from winnow.text.scope import Scope
 from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
+from winnow.tools.terminal import Style, notes_of, seen_path
 from winnow.types import (
     QUERY_CHARACTERS,
     IndexOffer,
@@ -158,17 +158,8 @@ class SemanticSearchPartial(Result, frozen=True, kw_only=True):
 # --- rendering -----------------------------------------------------------------------------
 
 
-def plain(result: SemanticSearchResult) -> str:
+def text(result: SemanticSearchResult, style: Style, folder: str | None) -> str:
     """Render passages with numbered lines, then what was skipped."""
-    return _rendered(result, FOR_AGENTS, None)
-
-
-def text(result: SemanticSearchResult, style: Style, folder: str) -> str:
-    """Render the same with colors, and paths relative to ``folder``."""
-    return _rendered(result, style, folder)
-
-
-def _rendered(result: SemanticSearchResult, style: Style, folder: str | None) -> str:
     blocks = [
         "\n".join(_block(passage, seen_path(passage, result.root, folder), style))
         for passage in result.results
@@ -224,7 +215,6 @@ def unknown_words_note(result: LocalAnswer) -> list[str]:
 
 
 @tool(
-    plain=plain,
     text=text,
     positional=("path",),
     command_help=CommandHelp(

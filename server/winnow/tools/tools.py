@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.terminal import Style
 from winnow.types import Params, Progress, Result
 from winnow.workspace import EngineWorkspace
 
@@ -34,13 +35,13 @@ class ToolsResult(Result, frozen=True, kw_only=True):
     ]
 
 
-def plain(result: ToolsResult) -> str:
+def text(result: ToolsResult, style: Style, folder: str | None) -> str:
     """Render the name and first sentence of each tool."""
     return "\n".join(f"{tool.name}: {tool.description.splitlines()[0]}" for tool in result.tools)
 
 
 @tool(
-    plain=plain,
+    text=text,
     command_help=CommandHelp(
         "Print the tools with their descriptions and schemas, to pass to a language model.",
         "winnow tools --json",

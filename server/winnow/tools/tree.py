@@ -25,7 +25,7 @@ from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Filters
 from winnow.tools.registry import CommandHelp, tool
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
+from winnow.tools.terminal import Style, notes_of
 from winnow.types import Answer, PageParams, Pattern, Progress
 from winnow.workspace import EngineWorkspace
 
@@ -72,19 +72,13 @@ class TreeResult(Answer, frozen=True, kw_only=True):
     text: Annotated[str, Meta(description="The same as indented lines.")]
 
 
-def text(result: TreeResult, style: Style, folder: str) -> str:
+def text(result: TreeResult, style: Style, folder: str | None) -> str:
     """Render indented lines; then notes."""
     summary = f"{result.returned} of {result.total_found} entries"
     return "\n".join([result.text, "", *notes_of(result, summary, style)])
 
 
-def plain(result: TreeResult) -> str:
-    """Render the same without colors."""
-    return text(result, FOR_AGENTS, "")
-
-
 @tool(
-    plain=plain,
     text=text,
     positional=("path",),
     command_help=CommandHelp(

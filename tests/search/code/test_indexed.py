@@ -23,8 +23,7 @@ from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.tools.index_status import IndexStatusResult
-from winnow.tools.index_status import plain as status_text
-from winnow.tools.semantic_search import SemanticSearchResult, plain
+from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.types import Hit, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -108,7 +107,9 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
 async def test_words_that_no_text_contains_are_named(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "kubernetes password")
     assert result.unknown_words == ["kubernetes"]
-    assert '[no text file contains "kubernetes"]' in plain(result).split("\n")
+    assert '[no text file contains "kubernetes"]' in TOOLS["semantic_search"].plain(result).split(
+        "\n"
+    )
     new = workspace.folders[0] / "src/new.py"
     workspace.open_documents = lambda: {new: "# To kubernetes.\n"}
     assert (await search(workspace, "kubernetes password")).unknown_words == []
@@ -187,7 +188,7 @@ async def test_the_state_of_the_index_names_files_that_failed(workspace: EngineW
     status = await TOOLS["index_status"].call(workspace, {}, no_progress)
     assert isinstance(status, IndexStatusResult)
     assert status.index.folders[0].failed_files == [f"docs/mail.md: {failed}"]
-    assert f"    failed: docs/mail.md: {failed}" in status_text(status).split("\n")
+    assert f"    failed: docs/mail.md: {failed}" in TOOLS["index_status"].plain(status).split("\n")
 
 
 async def test_the_counts_of_a_stale_index_are_those_of_the_last_scan(
@@ -197,10 +198,10 @@ async def test_the_counts_of_a_stale_index_are_those_of_the_last_scan(
     assert isinstance(status, IndexStatusResult)
     [folder] = status.index.folders
     counts = f"  {folder.files_indexed} of {folder.files_total} files indexed"
-    assert counts in status_text(status).split("\n")
+    assert counts in TOOLS["index_status"].plain(status).split("\n")
     stale = msgspec.structs.replace(folder, state="stale")
     index = msgspec.structs.replace(status.index, folders=[stale])
-    shown = status_text(msgspec.structs.replace(status, index=index))
+    shown = TOOLS["index_status"].plain(msgspec.structs.replace(status, index=index))
     assert f"{counts}, as of the last scan" in shown.split("\n")
 
 

@@ -16,7 +16,6 @@ from winnow.tools import TOOLS
 from winnow.tools.semantic_search import (
     SemanticSearchPartial,
     SemanticSearchResult,
-    plain,
     reason_beside,
     text,
 )
@@ -76,7 +75,7 @@ async def test_the_answer_has_all_documented_fields(
     rest = await search(workspace, "where is register_plugin", top_k=1, cursor=result.cursor)
     assert [one.path for one in rest.results] == ["docs/plugins.md"]
     assert (rest.truncated, rest.cursor) == (False, None)
-    assert plain(result) == (
+    assert TOOL.plain(result) == (
         f"src/registry.py:1-4  {result.results[0].why}\n"
         "1\tregistry = {}\n"
         "2\t\n"
@@ -109,7 +108,7 @@ async def test_queries_without_matching_words_are_incomplete(workspace: EngineWo
     # A third of the words, but not a quarter.
     result = await search(workspace, "zebra plugin registry")
     assert (result.unknown_words, len(result.results) > 0) == (["zebra"], True)
-    assert '[no text file contains "zebra"]' in plain(result).split("\n")
+    assert '[no text file contains "zebra"]' in TOOL.plain(result).split("\n")
     assert (await search(workspace, "zebra name plugin registry")).unknown_words == []
     assert (await search(workspace, "zebra plugin registry", path="src")).unknown_words == []
     result = await search(workspace, " ".join(f"word{n}" for n in range(40)))

@@ -40,9 +40,8 @@ from winnow.search.documents.engines import run_engines
 from winnow.text.scope import Scope, path_order
 from winnow.tools import TOOLS
 from winnow.tools.document_text import DocumentTextResult
-from winnow.tools.document_text import plain as text_plain
 from winnow.tools.keyword_search import KeywordSearchResult
-from winnow.tools.search_docs import SearchDocsPartial, SearchDocsResult, plain
+from winnow.tools.search_docs import SearchDocsPartial, SearchDocsResult
 from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -357,7 +356,7 @@ async def test_several_folders(workspace_of: Made, root: Path, tmp_path: Path) -
         (str(root), "sheets/budget.pag"),
         (str(other), "b.pag"),
     ]
-    assert "b.pag" in plain(result)
+    assert "b.pag" in SEARCH.plain(result)
 
 
 # --- pages, streams, tokens ----------------------------------------------------------------
@@ -454,7 +453,7 @@ async def test_a_path_that_matches_nothing(workspace_of: Made, read_root: Path, 
     result = await search(workspace_of(read_root), "revenue", path=path)
     assert (result.message, result.documents) == ("No matches found", [])
     assert result.warnings
-    assert plain(result).startswith("No matches found")
+    assert SEARCH.plain(result).startswith("No matches found")
 
 
 @pytest.mark.parametrize("query", ["Did the revenue of terms fall?", "terms: revenue falls"])
@@ -869,9 +868,9 @@ async def test_documents_without_text_have_a_reason(workspace_of: Made, root: Pa
 
 async def test_the_text_for_agents(workspace_of: Made, read_root: Path) -> None:
     result = await document_text(workspace_of(read_root), "legal/report.pag", start=8)
-    assert text_plain(result) == "──── Page 3 ────\nClosing words.\n[2 of 2 lines, pages]"
+    assert TEXT.plain(result) == "──── Page 3 ────\nClosing words.\n[2 of 2 lines, pages]"
     found = await search(workspace_of(read_root), "grew", path="legal/*.pag")
-    assert plain(found).split("\n")[:3] == [
+    assert SEARCH.plain(found).split("\n")[:3] == [
         "legal/report.pag",
         "  The quarterly report.",
         "page 1, Summary: Revenue grew.",
@@ -881,12 +880,12 @@ async def test_the_text_for_agents(workspace_of: Made, read_root: Path) -> None:
 async def test_unread_documents_are_grouped_by_reason(workspace_of: Made, root: Path) -> None:
     write_files(root, {f"{name}.doc": "x" for name in "abcde"} | {"z.7z": "x"})
     found = await search(workspace_of(root), "grew")
-    unread = [line for line in plain(found).split("\n") if line.startswith("[not read")]
+    unread = [line for line in SEARCH.plain(found).split("\n") if line.startswith("[not read")]
     assert unread == [
         "[not read: a.doc, b.doc, c.doc and 2 more: .doc files are not supported]",
         "[not read: z.7z: .7z files are not supported]",
     ]
-    assert "builtin" not in plain(found)
+    assert "builtin" not in SEARCH.plain(found)
 
 
 # --- other tools ---------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from conftest import MakeWorkspace, write_files
 from winnow.errors import InvalidParams, NotFound
 from winnow.tools import TOOLS
-from winnow.tools.read_file import ReadFileResult, plain
+from winnow.tools.read_file import ReadFileResult
 from winnow.types import no_progress
 
 CLIENT = """\
@@ -60,7 +60,7 @@ async def test_other_definitions_of_the_name_are_named(
     result = await read(make_workspace, folder, path="send")
     [warning] = result.warnings
     assert warning.startswith("2 other definitions of send, such as ")
-    assert "note: 2 other definitions of send" in plain(result)
+    assert "note: 2 other definitions of send" in TOOLS["read_file"].plain(result)
 
 
 @pytest.mark.parametrize("path", ["missing", "missing.py", "src/missing.py", "no name"])
@@ -143,7 +143,7 @@ async def test_an_outline_has_the_first_lines_of_definitions(
         "        def encode():",
         "def send(text):",
     ]
-    assert plain(result).splitlines()[1] == "6\tclass Client:"
+    assert TOOLS["read_file"].plain(result).splitlines()[1] == "6\tclass Client:"
     assert not (folder / ".winnow").exists()
 
 

@@ -40,7 +40,6 @@ from winnow.tools.read_file import (
     ReadFileParams,
     ReadFileResult,
     page_of,
-    plain,
     request_of,
 )
 from winnow.types import no_progress
@@ -187,7 +186,7 @@ def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
         False,
     )
     assert (result.total_found, result.warnings, result.line_endings) == (0, [], None)
-    assert plain(result) == "[the file is empty]"
+    assert TOOL.plain(result) == "[the file is empty]"
 
 
 # --- pages ---------------------------------------------------------------------------------
@@ -393,7 +392,7 @@ def test_unsaved_text_is_read_instead_of_the_file(numbered: Path) -> None:
     file = numbered / "a.txt"
     result = read(numbered, "a.txt", buffers={file: "edited\r\ntwo"}, line_endings="keep")
     assert (content(result), result.unsaved, result.total_lines) == ("edited\r\ntwo", True, 2)
-    assert plain(result).endswith("[unsaved text from the editor]\n[line endings: crlf]")
+    assert TOOL.plain(result).endswith("[unsaved text from the editor]\n[line endings: crlf]")
     new = numbered / "not yet" / "new.txt"
     result = read(numbered, "not yet/new.txt", buffers={new: "new"})
     assert (result.path, content(result), result.unsaved) == ("not yet/new.txt", "new", True)
@@ -705,7 +704,7 @@ def test_a_span_of_two_gigabytes_is_read_in_constant_memory(tmp_path: Path) -> N
 
 def test_plain_text_has_numbers_separators_and_notes(numbered: Path) -> None:
     result = read(numbered, "a.txt", spans=["9-10", "100-"], max_lines=3)
-    assert plain(result) == (
+    assert TOOL.plain(result) == (
         "9\tline 9\n"
         "10\tline 10\n"
         "...\n"
@@ -719,7 +718,7 @@ def test_plain_text_is_sanitized_and_has_the_lines_of_the_file(tmp_path: Path) -
     (tmp_path / "a.txt").write_bytes("\x1b[31mred\x07\r\na\rb\u2028\n\n\n".encode())
     result = read(tmp_path, "a.txt")
     sign = "\N{REPLACEMENT CHARACTER}"
-    assert plain(result).split("\n") == [
+    assert TOOL.plain(result).split("\n") == [
         f"1\t{sign}[31mred{sign}",
         f"2\ta{sign}b{sign}",
         "3\t",
@@ -727,4 +726,4 @@ def test_plain_text_is_sanitized_and_has_the_lines_of_the_file(tmp_path: Path) -
         "[line endings: mixed]",
     ]
     kept = read(tmp_path, "a.txt", line_endings="keep")
-    assert plain(kept).split("\n")[0].endswith("\N{SYMBOL FOR CARRIAGE RETURN}")
+    assert TOOL.plain(kept).split("\n")[0].endswith("\N{SYMBOL FOR CARRIAGE RETURN}")

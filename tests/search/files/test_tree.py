@@ -27,7 +27,7 @@ from winnow.errors import InvalidParams, NotAFolder, NotFound, PathOutsideWorksp
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.search.files.tree import TreeEntry
 from winnow.tools import TOOLS
-from winnow.tools.tree import TreeResult, plain
+from winnow.tools.tree import TreeResult
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -72,7 +72,7 @@ async def test_the_structure_of_a_project(make_workspace: MakeWorkspace, project
         "warnings": [],
     }
     assert recorder.messages == ["Listing ."]
-    assert plain(await tree(make_workspace(project), path="src")) == (
+    assert TOOL.plain(await tree(make_workspace(project), path="src")) == (
         "src/\n  loader.py\n  main.py\n  registry.py\n\n[3 of 3 entries]"
     )
 

@@ -24,7 +24,7 @@ from winnow.index.store.reader import Reader
 from winnow.search.symbols import references, requests
 from winnow.text.lines import SourceTexts
 from winnow.tools import TOOLS
-from winnow.tools.find_references import FindReferencesResult, plain
+from winnow.tools.find_references import FindReferencesResult
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -606,7 +606,7 @@ async def test_the_functions_that_a_function_calls(workspace: EngineWorkspace) -
     found = await find(workspace, name="run", callees=True, kinds=["import"])
     assert places(found) == ["net/client.py:4:9 definition certain"]
     assert found.callees
-    assert "[1 of 1 functions called" in plain(found)
+    assert "[1 of 1 functions called" in TOOLS["find_references"].plain(found)
     elsewhere = await find(workspace, name="run", callees=True, exclude=["net/**"])
     assert places(elsewhere) == []
 

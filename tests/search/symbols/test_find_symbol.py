@@ -18,7 +18,7 @@ from winnow.search.answer.shorten import estimated_tokens
 from winnow.search.symbols import search
 from winnow.search.symbols.search import search_symbols
 from winnow.tools import TOOLS
-from winnow.tools.find_symbol import FindSymbolPartial, FindSymbolResult, plain, text
+from winnow.tools.find_symbol import FindSymbolPartial, FindSymbolResult, text
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace
@@ -96,7 +96,7 @@ async def test_a_definition_has_all_fields(make_workspace: MakeWorkspace, projec
         "warnings": [],
     }  # fmt: skip
     assert recorder.messages == ["Searching symbols: Größe._wert"]
-    assert plain(result) == (
+    assert TOOL.plain(result) == (
         "src/größe.py:7: property Größe._wert — def _wert(self) -> int\n\n[1 of 1 symbols]"
     )
     assert text(result, Style(colour=True), str(project / "src")) == (
@@ -348,7 +348,9 @@ async def test_several_folders_are_searched_as_one(
     assert [(one.root, one.path) for one in found] == [(str(first), "a.py"), (str(second), "a.py")]
     (only,) = (await find(workspace, "shared", path=str(second))).symbols
     assert only.root is None
-    assert plain(await find(workspace, "shared")).startswith(f"{first}/a.py:1: function shared")
+    assert TOOL.plain(await find(workspace, "shared")).startswith(
+        f"{first}/a.py:1: function shared"
+    )
 
 
 async def test_params_that_do_not_fit_are_refused(
