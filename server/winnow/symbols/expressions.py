@@ -100,12 +100,6 @@ class Expression(Struct, frozen=True, gc=False, cache_hash=True):
         names = leading_names(self.steps)
         return names if len(names) == len(self.steps) else ()
 
-    def __str__(self) -> str:
-        if not self.steps:
-            return "?"
-        text = "".join(map(_text, self.steps))
-        return text[1:] if isinstance(self.steps[0], NameStep) else text
-
 
 class DeclaredType(Struct, frozen=True, gc=False):
     """A type as written in a declaration, in ``scope`` if it is not the scope of the name."""
@@ -156,22 +150,6 @@ def _step(match: re.Match[str]) -> Step:
     return ScopeStep(int(text)) if kind == "scope" else FieldsStep()
 
 
-def _text(step: Step) -> str:
-    if isinstance(step, NameStep):
-        return f".{step.name}"
-    if isinstance(step, CallStep):
-        return result("()", step.result)
-    if isinstance(step, ItemStep):
-        return "[]"
-    if isinstance(step, ArgumentStep):
-        return f"(#{step.index})"
-    if isinstance(step, CastStep):
-        return cast(step.type)
-    if isinstance(step, ScopeStep):
-        return unnamed(step.scope)
-    return f"[]{step.item}" if isinstance(step, ListStep) else "{"
-
-
 def leading_names(steps: Iterable[Step]) -> tuple[str, ...]:
     """Return the names that a chain starts with."""
     names: list[str] = []
@@ -195,16 +173,6 @@ def _source(text: str) -> TypeSource:
     if rest[:1] == ":":
         return DeclaredType(rest[1:], scope)
     return AssignedValue(parse_expression(rest[1:]), scope)
-
-
-def print_sources(sources: Iterable[TypeSource]) -> str:
-    """Return the text of type sources."""
-    return OR.join(
-        declared(source.type, source.scope)
-        if isinstance(source, DeclaredType)
-        else assigned(str(source.value), source.scope)
-        for source in sources
-    )
 
 
 def declared(type_text: str, scope: int | None = None) -> str:
@@ -233,7 +201,8 @@ def call(expression: str) -> str:
 
 
 def result(call_text: str, index: int | None) -> str:
-    """Return the expression for the result of a call, or for one of several results."""
+    """Return the expression for the result of a call, or for one of several results; with the name
+    of a function, the key of `ScopeTable.returns`."""
     return call_text if index is None else f"{call_text}${index}"
 
 
@@ -286,11 +255,6 @@ def unnamed_scope(type_text: str) -> int | None:
     """Return the scope of an unnamed type (in C, the offset of its scope), or None."""
     match = _UNNAMED.fullmatch(type_text)
     return int(match[1]) if match else None
-
-
-def result_key(function: str, index: int | None) -> str:
-    """Return the key of `ScopeTable.returns` for the result, or for one of several results."""
-    return result(function, index)
 
 
 def parameter_key(index: int) -> str:

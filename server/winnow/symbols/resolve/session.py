@@ -11,7 +11,7 @@ from winnow.symbols.expressions import (
     TypeSource,
     parse_expression,
     parse_sources,
-    result_key,
+    result,
 )
 from winnow.symbols.file_symbols import (
     APART,
@@ -93,10 +93,10 @@ class ResolverFile:
         return () if text is None else parse_sources(text)
 
     def return_sources(
-        self, scope: int, name: str, result: int | None = None
+        self, scope: int, name: str, index: int | None = None
     ) -> tuple[TypeSource, ...]:
         """Return the type sources of one of the results of a function."""
-        text = self.scope_table.returns.get(scope, {}).get(result_key(name, result))
+        text = self.scope_table.returns.get(scope, {}).get(result(name, index))
         return () if text is None else parse_sources(text)
 
     @cached_property

@@ -243,7 +243,7 @@ def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
     else:
         found.append(type_name(extraction.text(result)))
     for place, type_text in enumerate(found):
-        returns[expressions.result_key(called, place or None)] = expressions.declared(type_text)
+        returns[expressions.result(called, place or None)] = expressions.declared(type_text)
 
 
 def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:

@@ -401,7 +401,7 @@ def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
     returns[called] = expressions.declared(type_text)
     if declared is not None and declared.type == "tuple_type":
         for place, one in enumerate(declared.named_children):
-            key, type_text = expressions.result_key(called, place), type_name(extraction.text(one))
+            key, type_text = expressions.result(called, place), type_name(extraction.text(one))
             returns[key] = expressions.declared(type_text)
 
 
