@@ -143,6 +143,27 @@ class Client:
         assert error.data is not None
         assert (error.code, error.data["kind"]) == (code, kind), params
 
+    def open(self, path: Path, text: str | None = None) -> None:
+        """Open a document in the editor, by default with the text of its file."""
+        text = path.read_text() if text is None else text
+        document = types.TextDocumentItem(path.as_uri(), "python", 1, text)
+        self.lsp.text_document_did_open(types.DidOpenTextDocumentParams(document))
+
+    def change(self, path: Path, text: str, place: types.Range | None = None) -> None:
+        """Change the text of an open document, or of a place in it."""
+        document = types.VersionedTextDocumentIdentifier(version=2, uri=path.as_uri())
+        change = (
+            types.TextDocumentContentChangePartial(place, text)
+            if place
+            else types.TextDocumentContentChangeWholeDocument(text)
+        )
+        params = types.DidChangeTextDocumentParams(document, [change])
+        self.lsp.text_document_did_change(params)
+
+    def close(self, path: Path) -> None:
+        document = types.TextDocumentIdentifier(path.as_uri())
+        self.lsp.text_document_did_close(types.DidCloseTextDocumentParams(document))
+
     @property
     def pid(self) -> int:
         return self.process.pid

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsprotocol import types
 
 from conftest import FAKE_KEY, SLOW_TERM, requires_posix
 from frontends.lsp.conftest import Client, StartClient, cancel_request, seconds_to_end
-from frontends.lsp.test_glob import change_document, open_document
 from frontends.lsp.test_index_requests import has_too_many_files
 from frontends.lsp.test_keyword_search import llm_options
 from frontends.lsp.test_semantic_search import ready
@@ -66,8 +64,8 @@ async def test_a_fallback_is_reported(client: Client) -> None:
 
 async def test_unsaved_text_replaces_the_file_on_disk(client: Client, project: Path) -> None:
     main = project / "src/main.py"
-    open_document(client, main, main.read_text())
-    change_document(client, main, "def launch_rocket():\n    return '🚀'\n")
+    client.open(main)
+    client.change(main, "def launch_rocket():\n    return '🚀'\n")
     assert await paths(client, '"launch_rocket"') == ["src/main.py"]
     (found,) = (await search(client, "launch_rocket"))["results"]
     assert (found["kind"], found["snippet"]) == (
@@ -75,16 +73,14 @@ async def test_unsaved_text_replaces_the_file_on_disk(client: Client, project: P
     )  # fmt: skip
     assert "src/main.py" in await paths(client, "how is a rocket launched, launch_rocket")
     assert "src/main.py" not in await paths(client, '"load_plugins"')
-    client.lsp.text_document_did_close(
-        types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(main.as_uri()))
-    )
+    client.close(main)
     assert await paths(client, '"launch_rocket"') == []
     assert "src/main.py" in await paths(client, '"load_plugins"')
 
 
 async def test_a_document_that_was_never_saved_is_found(client: Client, project: Path) -> None:
     new = project / "src/rocket.py"
-    open_document(client, new, "def launch_rocket(): pass\n")
+    client.open(new, "def launch_rocket(): pass\n")
     for query in ("rocket.py", '"launch_rocket"', "where is launch_rocket done"):
         assert await paths(client, query) == ["src/rocket.py"]
 

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from lsprotocol import types
 
 from frontends.lsp.conftest import Client, StartClient
 from frontends.lsp.wire import Wire
@@ -16,11 +15,6 @@ from winnow.ranking.history.store import NAME, HistoryStore, SearchEvent
 from winnow.storage.state_folder import OWN_FOLDER, create
 
 pytestmark = pytest.mark.wire
-
-
-def opened(file: Path) -> types.DidOpenTextDocumentParams:
-    document = types.TextDocumentItem(file.as_uri(), "python", 1, file.read_text())
-    return types.DidOpenTextDocumentParams(document)
 
 
 def events(project: Path) -> list[SearchEvent]:
@@ -52,7 +46,7 @@ async def test_a_document_opened_after_a_search_counts_as_its_result(
     client = indexed_client
     found = await client.request("$/grep", {"pattern": "load_plugin"})
     for name in ("src/registry.py", "src/loader.py"):
-        client.lsp.text_document_did_open(opened(project / name))
+        client.open(project / name)
     store = project / OWN_FOLDER / NAME
     [event] = await until(lambda: events(project) if store.exists() else [])
     rank = list(dict.fromkeys(one["path"] for one in found["matches"])).index("src/loader.py") + 1
@@ -67,7 +61,7 @@ async def test_nothing_is_written_when_learning_is_off(
     options = {"learning": {"enabled": False}, "index": {"enabled": False}}
     client = await start_client(project, options=options)
     found = await client.request("$/grep", {"pattern": "load_plugin"})
-    client.lsp.text_document_did_open(opened(project / "src/loader.py"))
+    client.open(project / "src/loader.py")
     told = {"search_id": found["search_id"], "path": "src/loader.py", "action": "up"}
     assert (await client.request("$/feedback", told))["returned"] == 0
     await asyncio.sleep(WRITE_SECONDS + 0.2)

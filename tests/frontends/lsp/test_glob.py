@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from conftest import git_commit, requires_posix, write_files
@@ -17,20 +16,6 @@ from frontends.lsp.conftest import Client, Endless, StartClient, cancel_request
 pytestmark = pytest.mark.wire
 
 METHOD = "$/glob"
-
-
-def open_document(client: Client, path: Path, text: str) -> None:
-    item = types.TextDocumentItem(path.as_uri(), "python", 1, text)
-    client.lsp.text_document_did_open(types.DidOpenTextDocumentParams(item))
-
-
-def change_document(client: Client, path: Path, text: str) -> None:
-    client.lsp.text_document_did_change(
-        types.DidChangeTextDocumentParams(
-            types.VersionedTextDocumentIdentifier(version=2, uri=path.as_uri()),
-            [types.TextDocumentContentChangeWholeDocument(text=text)],
-        )
-    )
 
 
 async def found(client: Client, pattern: str = "**", **params: Any) -> dict[str, Any]:
@@ -63,23 +48,21 @@ async def test_open_documents_are_listed_until_closed(client: Client, project: P
     main, new = project / "src/main.py", project / "new folder/ü/new.py"
     on_disk = (56, False)
     assert await found(client, "{main,new}.py") == {"src/main.py": on_disk}
-    open_document(client, main, main.read_text())
-    open_document(client, new, "one\n")
+    client.open(main)
+    client.open(new, "one\n")
     assert await found(client, "{main,new}.py") == {
         "new folder/ü/new.py": (4, True),
         "src/main.py": on_disk,
     }
-    change_document(client, main, "😀\n")
-    change_document(client, new, "one\ntwo\n")
+    client.change(main, "😀\n")
+    client.change(new, "one\ntwo\n")
     changed = {"new folder/ü/new.py": (8, True), "src/main.py": (5, True)}
     assert await found(client, "{main,new}.py") == changed
     assert await found(client, scope="open") == changed
     assert (await found(client, scope="changed")).items() >= changed.items()
     assert await found(client, path="new folder/ü/new.py") == {"new folder/ü/new.py": (8, True)}
     for path in (main, new):
-        client.lsp.text_document_did_close(
-            types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(path.as_uri()))
-        )
+        client.close(path)
     assert await found(client, "{main,new}.py") == {"src/main.py": on_disk}
     assert await found(client, scope="open") == {}
 

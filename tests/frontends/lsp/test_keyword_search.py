@@ -20,7 +20,6 @@ from frontends.lsp.conftest import (
     cancel_request,
     check_cancelled_soon,
 )
-from frontends.lsp.test_glob import change_document, open_document
 from frontends.lsp.test_semantic_search import ready
 from model_server import ModelServer
 
@@ -111,8 +110,8 @@ async def test_the_index_adds_files_that_no_term_matches(
     assert client.progress["partial"][-1]["files"] == result["files"]
     assert result["completeness"]["index"]["state"] == "ready"
     # What the editor has counts at once, and a file that is gone is not there.
-    open_document(client, project / "src/main.py", "")
-    change_document(client, project / "src/main.py", "def register_plugins_late(): ...\n")
+    client.open(project / "src/main.py", "")
+    client.change(project / "src/main.py", "def register_plugins_late(): ...\n")
     (project / "docs/plugins.md").unlink()
     result = await client.request(METHOD, {**params, "search_terms": ["class Loader"]})
     found = {file["path"]: file for file in result["files"]}
@@ -227,29 +226,16 @@ async def test_no_folder_is_open(start_client: StartClient, project: Path) -> No
 
 
 async def test_unsaved_text_replaces_the_file_on_disk(client: Client, project: Path) -> None:
-    uri = (project / "src/loader.py").as_uri()
-    client.lsp.text_document_did_open(
-        types.DidOpenTextDocumentParams(
-            types.TextDocumentItem(uri, "python", 1, (project / "src/loader.py").read_text())
-        )
-    )
-    start, end = types.Position(1, 8), types.Position(1, 20)
-    change = types.TextDocumentContentChangePartial(
-        range=types.Range(start, end), text="load_😀_addons"
-    )
-    client.lsp.text_document_did_change(
-        types.DidChangeTextDocumentParams(
-            types.VersionedTextDocumentIdentifier(version=2, uri=uri), [change]
-        )
-    )
+    loader = project / "src/loader.py"
+    client.open(loader)
+    place = types.Range(types.Position(1, 8), types.Position(1, 20))
+    client.change(loader, "load_😀_addons", place)
     result = await client.request(METHOD, {"query": "q", "search_terms": ["_addons"]})
     [file] = result["files"]
     assert file["path"] == "src/loader.py"
     assert file["matches"][0]["text"] == "    def load_😀_addons(self, names):"
     assert file["matches"][0]["match_range"] == [15, 22]
-    client.lsp.text_document_did_close(
-        types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
-    )
+    client.close(loader)
     result = await client.request(METHOD, {"query": "q", "search_terms": ["_addons"]})
     assert result["no_relevant_files"]
 

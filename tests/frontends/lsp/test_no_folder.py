@@ -35,11 +35,6 @@ def files(tmp_path: Path) -> Path:
     )
 
 
-def open_document(client: Client, path: Path, text: str) -> None:
-    item = types.TextDocumentItem(path.as_uri(), "python", 1, text)
-    client.lsp.text_document_did_open(types.DidOpenTextDocumentParams(item))
-
-
 @pytest.fixture
 async def client(start_client: StartClient) -> Client:
     return await start_client()
@@ -47,9 +42,9 @@ async def client(start_client: StartClient) -> Client:
 
 @pytest.fixture
 async def opened(client: Client, files: Path) -> Client:
-    open_document(client, files / "saved.py", ROCKET)
-    open_document(client, files / "unsaved.py", ROCKET.replace("launch", "land"))
-    open_document(client, files / "new/new.py", "launch_rocket()\n")
+    client.open(files / "saved.py", ROCKET)
+    client.open(files / "unsaved.py", ROCKET.replace("launch", "land"))
+    client.open(files / "new/new.py", "launch_rocket()\n")
     return client
 
 
@@ -66,7 +61,7 @@ async def test_no_tool_searches_or_reads_a_file_on_disk(
     has_documents: bool, client: Client, files: Path
 ) -> None:
     if has_documents:
-        open_document(client, files / "saved.py", ROCKET)
+        client.open(files / "saved.py", ROCKET)
     paths = [str(files / "other.py"), (files / "other.py").as_uri(), "other.py", "/etc/passwd"]
     for name in (*PARAMS, *OTHERS):
         for path in (*paths, str(files / "src"), f"{files}/saved.py/../other.py"):
@@ -137,24 +132,23 @@ async def test_an_open_document_is_read_from_the_editor(opened: Client, files: P
 
 
 async def test_ignored_and_hidden_documents_are_included(client: Client, files: Path) -> None:
-    open_document(client, files / ".gitignore", "*.log\n")
-    open_document(client, files / "a.log", "rocket\n")
-    open_document(client, files / ".hidden/b.py", "rocket\n")
+    client.open(files / ".gitignore", "*.log\n")
+    client.open(files / "a.log", "rocket\n")
+    client.open(files / ".hidden/b.py", "rocket\n")
     result = await client.request("$/grep", {"pattern": "rocket"})
     assert {match["path"] for match in result["matches"]} == {"a.log", ".hidden/b.py"}
-    open_document(client, files / "src/.gitignore", "*\n")
-    open_document(client, files / "src/c.py", "def fly(): ...\n")
+    client.open(files / "src/.gitignore", "*\n")
+    client.open(files / "src/c.py", "def fly(): ...\n")
     result = await client.request("$/findSymbol", {"name": "fly"})
     assert [symbol["path"] for symbol in result["symbols"]] == ["src/c.py"]
     # What git and Winnow keep is never searched.
-    open_document(client, files / ".git/config", "rocket\n")
+    client.open(files / ".git/config", "rocket\n")
     assert (await client.request("$/grep", {"pattern": "rocket"}))["total_found"] == 2
 
 
 async def test_a_closed_document_is_not_searched(opened: Client, files: Path) -> None:
     for name in ("saved.py", "unsaved.py", "new/new.py"):
-        document = types.TextDocumentIdentifier((files / name).as_uri())
-        opened.lsp.text_document_did_close(types.DidCloseTextDocumentParams(document))
+        opened.close(files / name)
     await opened.check_error("$/grep", {"pattern": "rocket"}, -32803, "no_workspace")
 
 
@@ -162,7 +156,7 @@ async def test_a_symlink_next_to_an_open_document_is_not_followed(
     client: Client, files: Path
 ) -> None:
     (files / "linked.py").symlink_to(files / "other.py")
-    open_document(client, files / "linked.py", "land_rocket = 1\n")
+    client.open(files / "linked.py", "land_rocket = 1\n")
     result = await client.request("$/grep", {"pattern": "rocket"})
     assert [match["preview"][0]["text"] for match in result["matches"]] == ["land_rocket = 1"]
 

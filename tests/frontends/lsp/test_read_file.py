@@ -48,7 +48,7 @@ async def test_a_path_from_a_search_result_can_be_read(client: Client) -> None:
 async def test_open_documents_are_read_from_the_editor_until_closed(
     client: Client, project: Path
 ) -> None:
-    uri = (project / "src/main.py").as_uri()
+    main = project / "src/main.py"
     request = {"path": "src/main.py", "spans": ["1"], "line_endings": "keep"}
 
     async def first_line() -> tuple[str, bool]:
@@ -57,19 +57,11 @@ async def test_open_documents_are_read_from_the_editor_until_closed(
 
     on_disk = "from loader import Loader\n"
     assert await first_line() == (on_disk, False)
-    document = types.TextDocumentItem(uri, "python", 1, (project / "src/main.py").read_text())
-    client.lsp.text_document_did_open(types.DidOpenTextDocumentParams(document))
+    client.open(main)
     assert await first_line() == (on_disk, False)
-    client.lsp.text_document_did_change(
-        types.DidChangeTextDocumentParams(
-            types.VersionedTextDocumentIdentifier(version=2, uri=uri),
-            [types.TextDocumentContentChangeWholeDocument(text="😀 edited\r\nmore")],
-        )
-    )
+    client.change(main, "😀 edited\r\nmore")
     assert await first_line() == ("😀 edited\r\n", True)
-    client.lsp.text_document_did_close(
-        types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
-    )
+    client.close(main)
     assert await first_line() == (on_disk, False)
 
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from conftest import requires_permissions, requires_posix, write_files
 from frontends.lsp.conftest import Client, Endless, StartClient, cancel_request
-from frontends.lsp.test_glob import change_document, open_document
 from waiting_for import SECONDS, until
 
 pytestmark = pytest.mark.wire
@@ -73,13 +71,11 @@ async def test_an_answer_reflects_the_current_files(client: Client, project: Pat
     main = project / "src/main.py"
     asked = "how is a rocket launched from its pad"
     assert await paths(client, asked) == []
-    open_document(client, main, main.read_text())
-    change_document(client, main, "def launch_rocket(pad):\n    return pad.ignite()\n")
+    client.open(main)
+    client.change(main, "def launch_rocket(pad):\n    return pad.ignite()\n")
     (found,) = (await search(client, asked))["results"]
     assert (found["path"], found["symbol"]) == ("src/main.py", "launch_rocket")
-    client.lsp.text_document_did_close(
-        types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(main.as_uri()))
-    )
+    client.close(main)
     assert await paths(client, asked) == []
     main.write_text("def launch_rocket(pad):\n    return pad.ignite()\n")
     assert await paths(client, asked) == ["src/main.py"]

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from lsprotocol import types
 
 from conftest import requires_posix, write_files
 from frontends.lsp.conftest import Client
@@ -44,29 +43,20 @@ async def test_a_tree_and_its_next_page(client: Client) -> None:
 
 async def test_open_documents_are_listed_until_closed(client: Client, project: Path) -> None:
     new = project / "new/folder/x.py"
-    uri = new.as_uri()
 
     async def lines() -> list[str]:
         result = await client.request(METHOD, {"include": ["x.py"], "show_sizes": True})
         return [line.strip() for line in result["text"].splitlines()[1:]]
 
     assert await lines() == []
-    document = types.TextDocumentItem(uri, "python", 1, "text")
-    client.lsp.text_document_did_open(types.DidOpenTextDocumentParams(document))
+    client.open(new, "text")
     assert await lines() == ["new/  4 B", "folder/  4 B", "x.py  4 B  (not saved)"]
-    client.lsp.text_document_did_change(
-        types.DidChangeTextDocumentParams(
-            types.VersionedTextDocumentIdentifier(version=2, uri=uri),
-            [types.TextDocumentContentChangeWholeDocument(text="more text")],
-        )
-    )
+    client.change(new, "more text")
     assert await lines() == ["new/  9 B", "folder/  9 B", "x.py  9 B  (not saved)"]
     write_files(project, {"new/folder/x.py": "more text"})
     assert await lines() == ["new/  9 B", "folder/  9 B", "x.py  9 B"]
     new.unlink()
-    client.lsp.text_document_did_close(
-        types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
-    )
+    client.close(new)
     assert await lines() == []
 
 
