@@ -9,13 +9,16 @@
 A marker is `ref: LABEL KIND [TIER]`, for every use of the label's last part on its line; `;;`
 separates two markers of one line. The default tier is "certain". Each label is queried at its first
 "definition", and the complete answer is compared.
+
+The files of a project are a mapping, or one text with a line `-- src/a.py --` before each file.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from conftest import write_files
@@ -23,8 +26,18 @@ from indexed import indexed
 from winnow.search.symbols.navigation import Navigation
 from winnow.text.lines import SourceTexts
 
+_FILE = re.compile(r"^-- (\S+) --\n", re.M)
 _MARKER = re.compile(r"(?:#|//|--|/\*)\s*ref: (?P<markers>.*?)\s*(?:\*/)?$")
 _PART = re.compile(r"(?P<label>\S+) (?P<kind>\w+)(?: (?P<tier>\w+))?$")
+
+
+Check = Callable[[str], None]
+
+
+def check_text(folder: Path, text: str) -> None:
+    """Check the references in the files of a text."""
+    _, *pieces = _FILE.split(textwrap.dedent(text))
+    check_references(folder, dict(zip(pieces[::2], pieces[1::2], strict=True)))
 
 
 def check_references(folder: Path, files: Mapping[str, str]) -> None:

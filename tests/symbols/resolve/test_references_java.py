@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from symbols.references import check_references
+from symbols.references import Check, check_references
 
 
 def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
@@ -46,83 +46,72 @@ def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
     )
 
 
-def test_a_method_and_a_field_with_one_name_are_two_symbols(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "Box.java": (
-                "class Box {\n"
-                "    int size; // ref: Box.size definition\n"
-                "    int size() {\n"
-                "        return size; // ref: Box.size read\n"
-                "    }\n"
-                "    void grow(int by) {\n"
-                "        int size = size();\n"
-                "        this.size += by; // ref: Box.size write\n"
-                "    }\n"
-                "}\n"
-            ),
-        },
-    )
+def test_a_method_and_a_field_with_one_name_are_two_symbols(check: Check) -> None:
+    check("""
+    -- Box.java --
+    class Box {
+        int size; // ref: Box.size definition
+        int size() {
+            return size; // ref: Box.size read
+        }
+        void grow(int by) {
+            int size = size();
+            this.size += by; // ref: Box.size write
+        }
+    }
+    """)
 
 
-def test_overriding_methods_are_one_family(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "Shape.java": ("interface Shape {\n    int area(); // ref: Shape.area definition\n}\n"),
-            "Square.java": (
-                "class Square implements Shape {\n"
-                "    public int area() { return 1; } // ref: Shape.area definition\n"
-                "    int twice() { return area() * 2; } // ref: Shape.area call\n"
-                "}\n"
-            ),
-            "Field.java": "class Field { int area() { return 2; } }\n",
-            "Use.java": (
-                "class Use {\n"
-                "    void run(Square square, java.util.List<Shape> shapes, Field field) {\n"
-                "        square.area(); // ref: Shape.area call\n"
-                "        for (var shape : shapes) shape.area(); // ref: Shape.area call\n"
-                "        shapes.get(0).area(); // ref: Shape.area call\n"
-                "        ((Shape) any()).area(); // ref: Shape.area call\n"
-                "        new Square().area(); // ref: Shape.area call\n"
-                "        new Shape() {\n"
-                "            public int area() { return 3; } // ref: Shape.area definition\n"
-                "        };\n"
-                "        shapes.stream().map(Shape::area); // ref: Shape.area read\n"
-                "        field.area();\n"
-                "    }\n"
-                "}\n"
-            ),
-        },
-    )
+def test_overriding_methods_are_one_family(check: Check) -> None:
+    check("""
+    -- Shape.java --
+    interface Shape {
+        int area(); // ref: Shape.area definition
+    }
+    -- Square.java --
+    class Square implements Shape {
+        public int area() { return 1; } // ref: Shape.area definition
+        int twice() { return area() * 2; } // ref: Shape.area call
+    }
+    -- Field.java --
+    class Field { int area() { return 2; } }
+    -- Use.java --
+    class Use {
+        void run(Square square, java.util.List<Shape> shapes, Field field) {
+            square.area(); // ref: Shape.area call
+            for (var shape : shapes) shape.area(); // ref: Shape.area call
+            shapes.get(0).area(); // ref: Shape.area call
+            ((Shape) any()).area(); // ref: Shape.area call
+            new Square().area(); // ref: Shape.area call
+            new Shape() {
+                public int area() { return 3; } // ref: Shape.area definition
+            };
+            shapes.stream().map(Shape::area); // ref: Shape.area read
+            field.area();
+        }
+    }
+    """)
 
 
-def test_inherited_members_are_visible_without_a_receiver(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "a/Base.java": (
-                "package a;\n"
-                "public class Base {\n"
-                "    protected int limit; // ref: Base.limit definition\n"
-                "    protected enum Mode { FAST } // ref: Base.Mode.FAST definition\n"
-                "}\n"
-            ),
-            "b/Derived.java": (
-                "package b;\n"
-                "import a.Base;\n"
-                "class Derived extends Base {\n"
-                "    int run(int other) { return limit + other; } // ref: Base.limit read\n"
-                "    Mode mode = Mode.FAST; // ref: Base.Mode.FAST read\n"
-                "    int hidden(int limit) { return limit; }\n"
-                "}\n"
-            ),
-            "b/Point.java": (
-                "package b;\n"
-                "record Point(int x, int y) { // ref: Point.x definition\n"
-                "    int sum() { return x + y; } // ref: Point.x read\n"
-                "}\n"
-            ),
-        },
-    )
+def test_inherited_members_are_visible_without_a_receiver(check: Check) -> None:
+    check("""
+    -- a/Base.java --
+    package a;
+    public class Base {
+        protected int limit; // ref: Base.limit definition
+        protected enum Mode { FAST } // ref: Base.Mode.FAST definition
+    }
+    -- b/Derived.java --
+    package b;
+    import a.Base;
+    class Derived extends Base {
+        int run(int other) { return limit + other; } // ref: Base.limit read
+        Mode mode = Mode.FAST; // ref: Base.Mode.FAST read
+        int hidden(int limit) { return limit; }
+    }
+    -- b/Point.java --
+    package b;
+    record Point(int x, int y) { // ref: Point.x definition
+        int sum() { return x + y; } // ref: Point.x read
+    }
+    """)

@@ -7,242 +7,236 @@ from pathlib import Path
 
 from conftest import write_files
 from indexed import indexed
-from symbols.references import check_references
+from symbols.references import Check
 from winnow.search.symbols.navigation import Navigation
 from winnow.text.lines import SourceTexts
 
 
-def test_imports_are_followed_through_re_exports_aliases_and_stars(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "net/__init__.py": (
-                "from .client import connect  # ref: connect import\n"
-                '__all__ = ["connect"]  # ref: connect import\n'
-            ),
-            "net/client.py": (
-                "def connect(host):  # ref: connect definition\n"
-                "    return connect(host)  # ref: connect call\n"
-            ),
-            "star.py": "from net import *\n\nconnect('a')  # ref: connect call\n",
-            "named.py": (
-                "import net\nimport net.client\n\n"
-                "net.connect('a')  # ref: connect call\n"
-                "net.client.connect('b')  # ref: connect call\n"
-            ),
-            "alias.py": "import net.client as c\n\nretry = c.connect  # ref: connect read\n",
-            "other.py": "from elsewhere import connect\n\nconnect()\n",
-            "own.py": "def connect():\n    pass\n\n\nconnect()\n",
-        },
-    )
+def test_imports_are_followed_through_re_exports_aliases_and_stars(check: Check) -> None:
+    check("""
+    -- net/__init__.py --
+    from .client import connect  # ref: connect import
+    __all__ = ["connect"]  # ref: connect import
+    -- net/client.py --
+    def connect(host):  # ref: connect definition
+        return connect(host)  # ref: connect call
+    -- star.py --
+    from net import *
+
+    connect('a')  # ref: connect call
+    -- named.py --
+    import net
+    import net.client
+
+    net.connect('a')  # ref: connect call
+    net.client.connect('b')  # ref: connect call
+    -- alias.py --
+    import net.client as c
+
+    retry = c.connect  # ref: connect read
+    -- other.py --
+    from elsewhere import connect
+
+    connect()
+    -- own.py --
+    def connect():
+        pass
 
 
-def test_an_inner_name_hides_an_outer_name(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "a.py": (
-                "limit = 1  # ref: limit definition\n"
-                "\n\n"
-                "def one(limit):  # ref: one.limit definition\n"
-                "    return limit  # ref: one.limit read\n"
-                "\n\n"
-                "def two():\n"
-                "    global limit  # ref: limit read\n"
-                "    limit = 2  # ref: limit write\n"
-                "    return [limit for limit in range(\n"
-                "        limit  # ref: limit read\n"
-                "    )]\n"
-                "\n\n"
-                "class Three:\n"
-                "    limit = 3  # ref: Three.limit definition\n"
-                "\n"
-                "    def three(self):\n"
-                "        return limit + self.limit  # ref: limit read ;; Three.limit read\n"
-                "\n\n"
-                "one(limit=limit)  # ref: one.limit write ;; limit read\n"
-            ),
-        },
-    )
+    connect()
+    """)
 
 
-def test_constants_may_be_attributes_of_an_object_of_settings(tmp_path: Path) -> None:
+def test_an_inner_name_hides_an_outer_name(check: Check) -> None:
+    check("""
+    -- a.py --
+    limit = 1  # ref: limit definition
+
+
+    def one(limit):  # ref: one.limit definition
+        return limit  # ref: one.limit read
+
+
+    def two():
+        global limit  # ref: limit read
+        limit = 2  # ref: limit write
+        return [limit for limit in range(
+            limit  # ref: limit read
+        )]
+
+
+    class Three:
+        limit = 3  # ref: Three.limit definition
+
+        def three(self):
+            return limit + self.limit  # ref: limit read ;; Three.limit read
+
+
+    one(limit=limit)  # ref: one.limit write ;; limit read
+    """)
+
+
+def test_constants_may_be_attributes_of_an_object_of_settings(check: Check) -> None:
     """As Django's `settings.SESSION_COOKIE_AGE`, which compilers don't find."""
-    check_references(
-        tmp_path,
-        {
-            "defaults.py": "COOKIE_AGE = 60  # ref: COOKIE_AGE definition\ntimeout = 5\n",
-            "conf.py": (
-                "class Lazy:\n"
-                "    def __getattr__(self, name):\n"
-                "        return name\n"
-                "\n\n"
-                "settings = Lazy()\n"
-            ),
-            "app.py": (
-                "from conf import settings\n"
-                "\n\n"
-                "class Other:\n"
-                "    COOKIE_AGE = 1  # ref: Other.COOKIE_AGE definition\n"
-                "\n\n"
-                "def age(config, other: Other):\n"
-                "    settings.COOKIE_AGE  # ref: COOKIE_AGE read possible\n"
-                "    config.COOKIE_AGE"
-                "  # ref: COOKIE_AGE read possible ;; Other.COOKIE_AGE read possible\n"
-                "    other.COOKIE_AGE  # ref: Other.COOKIE_AGE read\n"
-                "    return settings.timeout\n"
-            ),
-        },
-    )
+    check("""
+    -- defaults.py --
+    COOKIE_AGE = 60  # ref: COOKIE_AGE definition
+    timeout = 5
+    -- conf.py --
+    class Lazy:
+        def __getattr__(self, name):
+            return name
 
 
-def test_members_are_found_by_declared_types_and_assigned_values(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "net.py": (
-                "from __future__ import annotations\n"
-                "class Base:\n"
-                "    def close(self):  # ref: Base.close definition\n"
-                "        pass\n"
-                "class Client(Base):\n"
-                "    def __init__(self, host: str):\n"
-                "        self.host = host  # ref: Client.host definition\n"
-                "    def send(self):  # ref: Client.send definition\n"
-                "        self.close()  # ref: Base.close call\n"
-                "        return self.host  # ref: Client.host read\n"
-                "    @classmethod\n"
-                "    def local(cls) -> Client:\n"
-                "        return cls('localhost')\n"
-                "class Session:\n"
-                "    client: Client\n"
-                "    def send(self):\n"
-                "        self.client.send()  # ref: Client.send call\n"
-            ),
-            "app.py": (
-                "from typing import Optional\n"
-                "import net\n"
-                "from net import Client, Session\n"
-                "def make() -> Client:\n"
-                "    return Client('a')\n"
-                "def made():\n"
-                "    return net.Client('b')\n"
-                "def run(one: 'Optional[Client]', many: list[Client], session):\n"
-                "    one.send()  # ref: Client.send call\n"
-                "    many[0].send()  # ref: Client.send call\n"
-                "    for each in many:\n"
-                "        each.send()  # ref: Client.send call\n"
-                "    make().send()  # ref: Client.send call\n"
-                "    made().send()  # ref: Client.send call\n"
-                "    Client.local().close()  # ref: Base.close call\n"
-                "    with Client('c') as opened:\n"
-                "        opened.host = 'd'  # ref: Client.host write\n"
-                "    Session().send()\n"
-                "    session.client.send  # ref: Client.send read possible\n"
-            ),
-        },
-    )
+    settings = Lazy()
+    -- app.py --
+    from conf import settings
 
 
-def test_an_unknown_receiver_matches_rare_names(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "net.py": (
-                "class Client:\n"
-                "    def transmit(self):  # ref: Client.transmit definition\n"
-                "        pass\n"
-                "    def append(self):  # ref: Client.append definition\n"
-                "        pass\n"
-            ),
-            "app.py": (
-                "import radio\n"
-                "def run(client):\n"
-                "    client.transmit()  # ref: Client.transmit call possible\n"
-                "    find()().transmit()  # ref: Client.transmit call likely\n"
-                "    radio.transmit()\n"
-                "    radio.Set().transmit()\n"
-                "    client.append()\n"
-            ),
-        },
-    )
+    class Other:
+        COOKIE_AGE = 1  # ref: Other.COOKIE_AGE definition
+
+
+    def age(config, other: Other):
+        settings.COOKIE_AGE  # ref: COOKIE_AGE read possible
+        config.COOKIE_AGE  # ref: COOKIE_AGE read possible ;; Other.COOKIE_AGE read possible
+        other.COOKIE_AGE  # ref: Other.COOKIE_AGE read
+        return settings.timeout
+    """)
+
+
+def test_members_are_found_by_declared_types_and_assigned_values(check: Check) -> None:
+    check("""
+    -- net.py --
+    from __future__ import annotations
+    class Base:
+        def close(self):  # ref: Base.close definition
+            pass
+    class Client(Base):
+        def __init__(self, host: str):
+            self.host = host  # ref: Client.host definition
+        def send(self):  # ref: Client.send definition
+            self.close()  # ref: Base.close call
+            return self.host  # ref: Client.host read
+        @classmethod
+        def local(cls) -> Client:
+            return cls('localhost')
+    class Session:
+        client: Client
+        def send(self):
+            self.client.send()  # ref: Client.send call
+    -- app.py --
+    from typing import Optional
+    import net
+    from net import Client, Session
+    def make() -> Client:
+        return Client('a')
+    def made():
+        return net.Client('b')
+    def run(one: 'Optional[Client]', many: list[Client], session):
+        one.send()  # ref: Client.send call
+        many[0].send()  # ref: Client.send call
+        for each in many:
+            each.send()  # ref: Client.send call
+        make().send()  # ref: Client.send call
+        made().send()  # ref: Client.send call
+        Client.local().close()  # ref: Base.close call
+        with Client('c') as opened:
+            opened.host = 'd'  # ref: Client.host write
+        Session().send()
+        session.client.send  # ref: Client.send read possible
+    """)
+
+
+def test_an_unknown_receiver_matches_rare_names(check: Check) -> None:
+    check("""
+    -- net.py --
+    class Client:
+        def transmit(self):  # ref: Client.transmit definition
+            pass
+        def append(self):  # ref: Client.append definition
+            pass
+    -- app.py --
+    import radio
+    def run(client):
+        client.transmit()  # ref: Client.transmit call possible
+        find()().transmit()  # ref: Client.transmit call likely
+        radio.transmit()
+        radio.Set().transmit()
+        client.append()
+    """)
 
 
 def test_defaults_annotations_and_first_iterables_are_outside_the_function(
-    tmp_path: Path,
+    check: Check,
 ) -> None:
-    check_references(
-        tmp_path,
-        {
-            "a.py": (
-                "a = [1]  # ref: a definition\n"
-                "def d(\n"
-                "    a  # ref: d.a definition\n"
-                "    =a,  # ref: a read\n"
-                "):\n"
-                "    return a  # ref: d.a read\n"
-                "f = (lambda a  # ref: f.a definition\n"
-                "    =a:  # ref: a read\n"
-                "    a)  # ref: f.a read\n"
-                "g = [\n"
-                "    a\n"
-                "    for a\n"
-                "    in range(a)  # ref: a read\n"
-                "    for b in a\n"
-                "]\n"
-                "def h(a, b=lambda: [\n"
-                "    a  # ref: a read\n"
-                "    for c in a  # ref: a read\n"
-                "]):\n"
-                "    return a\n"
-                "@a.append  # ref: a read\n"
-                "def i(a): ...\n"
-                "class C:\n"
-                "    a = 2  # ref: C.a definition\n"
-                "    def j(self,\n"
-                "        a  # ref: j.a definition\n"
-                "        =a):  # ref: C.a read\n"
-                "        return a  # ref: j.a read\n"
-                "    k = [a for a in range(3)]\n"
-                "    m = [\n"
-                "        a for a in range(\n"
-                "            a  # ref: C.a read\n"
-                "        )\n"
-                "    ]\n"
-            ),
-            "net.py": "class client:\n    def send(self): ...  # ref: client.send definition\n",
-            "app.py": (
-                "import net\n"
-                "from net import client\n"
-                "def run(net: net.client, many: net.client):\n"
-                "    net.send()  # ref: client.send call\n"
-                "    many.send()  # ref: client.send call\n"
-                "def walk(client) -> list[client]:\n"
-                "    pass\n"
-                "walk()[0].send()  # ref: client.send call\n"
-            ),
-        },
-    )
+    check("""
+    -- a.py --
+    a = [1]  # ref: a definition
+    def d(
+        a  # ref: d.a definition
+        =a,  # ref: a read
+    ):
+        return a  # ref: d.a read
+    f = (lambda a  # ref: f.a definition
+        =a:  # ref: a read
+        a)  # ref: f.a read
+    g = [
+        a
+        for a
+        in range(a)  # ref: a read
+        for b in a
+    ]
+    def h(a, b=lambda: [
+        a  # ref: a read
+        for c in a  # ref: a read
+    ]):
+        return a
+    @a.append  # ref: a read
+    def i(a): ...
+    class C:
+        a = 2  # ref: C.a definition
+        def j(self,
+            a  # ref: j.a definition
+            =a):  # ref: C.a read
+            return a  # ref: j.a read
+        k = [a for a in range(3)]
+        m = [
+            a for a in range(
+                a  # ref: C.a read
+            )
+        ]
+    -- net.py --
+    class client:
+        def send(self): ...  # ref: client.send definition
+    -- app.py --
+    import net
+    from net import client
+    def run(net: net.client, many: net.client):
+        net.send()  # ref: client.send call
+        many.send()  # ref: client.send call
+    def walk(client) -> list[client]:
+        pass
+    walk()[0].send()  # ref: client.send call
+    """)
 
 
-def test_parts_of_a_module_name_are_modules(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "pkg/__init__.py": "from .core import core  # ref: core import\n",
-            "pkg/core.py": "def core(): ...  # ref: core definition\n",
-            "pkg/app.py": (
-                "from pkg.core \\\n"
-                "    import core  # ref: core import\n"
-                "import pkg.core\n"
-                "import pkg.core as other\n"
-                "from ..pkg.core \\\n"
-                "    import *\n"
-                "core()  # ref: core call\n"
-                "pkg.core  # ref: core read\n"
-            ),
-        },
-    )
+def test_parts_of_a_module_name_are_modules(check: Check) -> None:
+    check(r"""
+    -- pkg/__init__.py --
+    from .core import core  # ref: core import
+    -- pkg/core.py --
+    def core(): ...  # ref: core definition
+    -- pkg/app.py --
+    from pkg.core \
+        import core  # ref: core import
+    import pkg.core
+    import pkg.core as other
+    from ..pkg.core \
+        import *
+    core()  # ref: core call
+    pkg.core  # ref: core read
+    """)
 
 
 def test_the_definition_of_a_module_is_its_file(tmp_path: Path) -> None:
@@ -271,92 +265,84 @@ def test_the_definition_of_a_module_is_its_file(tmp_path: Path) -> None:
     ]
 
 
-def test_patterns_bind_names(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "a.py": (
-                "class Point:\n"
-                "    def __init__(self):\n"
-                "        self.side = 1  # ref: Point.side definition\n"
-                "    def move(self): ...  # ref: Point.move definition\n"
-                "x = 1  # ref: x definition\n"
-                "def run(it, x):  # ref: run.x definition\n"
-                "    match it:\n"
-                '        case {"k": x}:  # ref: run.x write\n'
-                "            x  # ref: run.x read\n"
-                "        case [1, *x]:  # ref: run.x write\n"
-                "            pass\n"
-                "        case {**x}:  # ref: run.x write\n"
-                "            pass\n"
-                "        case Point(\n"
-                "            side=x  # ref: run.x write ;; Point.side write\n"
-                "        ) | Point(x):  # ref: run.x write\n"
-                "            pass\n"
-                "        case Point() as p:\n"
-                "            p.move()  # ref: Point.move call\n"
-                "        case (1 | 2) as x if x:  # ref: run.x write ;; run.x read\n"
-                "            pass\n"
-                "        case x.y:  # ref: run.x read\n"
-                "            pass\n"
-                "        case x:  # ref: run.x write\n"
-                "            pass\n"
-                "x  # ref: x read\n"
-            ),
-        },
-    )
+def test_patterns_bind_names(check: Check) -> None:
+    check("""
+    -- a.py --
+    class Point:
+        def __init__(self):
+            self.side = 1  # ref: Point.side definition
+        def move(self): ...  # ref: Point.move definition
+    x = 1  # ref: x definition
+    def run(it, x):  # ref: run.x definition
+        match it:
+            case {"k": x}:  # ref: run.x write
+                x  # ref: run.x read
+            case [1, *x]:  # ref: run.x write
+                pass
+            case {**x}:  # ref: run.x write
+                pass
+            case Point(
+                side=x  # ref: run.x write ;; Point.side write
+            ) | Point(x):  # ref: run.x write
+                pass
+            case Point() as p:
+                p.move()  # ref: Point.move call
+            case (1 | 2) as x if x:  # ref: run.x write ;; run.x read
+                pass
+            case x.y:  # ref: run.x read
+                pass
+            case x:  # ref: run.x write
+                pass
+    x  # ref: x read
+    """)
 
 
-def test_a_reassigned_name_can_have_either_type(tmp_path: Path) -> None:
-    check_references(
-        tmp_path,
-        {
-            "a.py": (
-                "import radio\n"
-                "class Base:\n"
-                "    def stop(self): ...  # ref: Base.stop definition\n"
-                "class One(Base):\n"
-                "    def go(self): ...  # ref: One.go definition\n"
-                "class Two(Base):\n"
-                "    def go(self): ...  # ref: Two.go definition\n"
-                "    def call(self): ...  # ref: Two.call definition\n"
-                "r = One()\n"
-                "r.go()  # ref: One.go call likely ;; Two.go call likely\n"
-                "r = Two()\n"
-                "r.go()  # ref: One.go call likely ;; Two.go call likely\n"
-                "r.stop()  # ref: Base.stop call\n"
-                "r.call()  # ref: Two.call call likely\n"
-                "def run(which, one: One):\n"
-                "    if which:\n"
-                "        s = One()\n"
-                "    elif s:\n"
-                "        s = None\n"
-                "    else:\n"
-                "        s = One()\n"
-                "    s.go()  # ref: One.go call\n"
-                "    kind = One if which else Two\n"
-                "    kind().go()  # ref: One.go call likely ;; Two.go call likely\n"
-                "    if which:\n"
-                "        t = radio.Set()\n"
-                "    else:\n"
-                "        t = Two()\n"
-                "    t.go()  # ref: Two.go call likely\n"
-                "    u: One = make()\n"
-                "    u = Two()\n"
-                "    u.go()  # ref: One.go call\n"
-                "class Holder:\n"
-                "    def __init__(self):\n"
-                "        self.it = One()\n"
-                "    def change(self):\n"
-                "        self.it = Two()\n"
-                "        self.it.go()  # ref: One.go call likely ;; Two.go call likely\n"
-                "if radio.on:\n"
-                "    Known = One\n"
-                "else:\n"
-                "    Known = Two\n"
-                "class Three(Known):\n"
-                "    def three(self):\n"
-                "        self.call()  # ref: Two.call call\n"
-            ),
-        },
-    )
+def test_a_reassigned_name_can_have_either_type(check: Check) -> None:
+    check("""
+    -- a.py --
+    import radio
+    class Base:
+        def stop(self): ...  # ref: Base.stop definition
+    class One(Base):
+        def go(self): ...  # ref: One.go definition
+    class Two(Base):
+        def go(self): ...  # ref: Two.go definition
+        def call(self): ...  # ref: Two.call definition
+    r = One()
+    r.go()  # ref: One.go call likely ;; Two.go call likely
+    r = Two()
+    r.go()  # ref: One.go call likely ;; Two.go call likely
+    r.stop()  # ref: Base.stop call
+    r.call()  # ref: Two.call call likely
+    def run(which, one: One):
+        if which:
+            s = One()
+        elif s:
+            s = None
+        else:
+            s = One()
+        s.go()  # ref: One.go call
+        kind = One if which else Two
+        kind().go()  # ref: One.go call likely ;; Two.go call likely
+        if which:
+            t = radio.Set()
+        else:
+            t = Two()
+        t.go()  # ref: Two.go call likely
+        u: One = make()
+        u = Two()
+        u.go()  # ref: One.go call
+    class Holder:
+        def __init__(self):
+            self.it = One()
+        def change(self):
+            self.it = Two()
+            self.it.go()  # ref: One.go call likely ;; Two.go call likely
+    if radio.on:
+        Known = One
+    else:
+        Known = Two
+    class Three(Known):
+        def three(self):
+            self.call()  # ref: Two.call call
+    """)
