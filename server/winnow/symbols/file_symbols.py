@@ -135,10 +135,6 @@ class Occurrence(Struct, frozen=True, gc=False):
     flags: int
     receiver: int
 
-    @property
-    def role(self) -> int:
-        return self.flags & ROLE
-
 
 class ScopeTable(Struct, frozen=True, array_like=True, gc=False):
     """The scopes, imports and declared types of a file; part of :class:`FileSymbols`.

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import functools
 import io
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -26,8 +25,6 @@ from winnow.frontends.lsp.incoming import ENDED, Incoming
 from winnow.frontends.lsp.outgoing import Outgoing
 from winnow.frontends.lsp.server import WinnowServer
 from winnow.frontends.server_process import HardEnd, is_hung_up, run
-
-logger = logging.getLogger(__name__)
 
 # A waiting request takes about 30 KB.
 STARTED_REQUESTS = 256

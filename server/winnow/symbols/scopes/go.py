@@ -74,7 +74,6 @@ TOKENS = """
 (interface_type (type_elem) @embedded)
 """
 
-_CLOSING = {"[": "]", "(": ")"}
 _HEAD = re.compile(r"[\w.]+")
 _VERSION = re.compile(r"v\d+")
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)

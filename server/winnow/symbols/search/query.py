@@ -34,16 +34,6 @@ _AROUND = re.compile(r"(?<=\w)(?:\(.*$|<[^<>]*>)|^[(*&]+(?=\w)|[()*&]+(?=[.:])",
 
 # The kinds that a word selects. Callers do not know a language's terms: "function" also finds
 # methods, "class" also finds structs; a more precise word is more precise.
-_TYPES: tuple[Kind, ...] = (
-    "class",
-    "struct",
-    "union",
-    "object",
-    "interface",
-    "trait",
-    "enum",
-    "type",
-)
 KINDS: Mapping[str, frozenset[Kind]] = {
     "function": frozenset(("function", "method", "constructor", "operator")),
     "method": frozenset(("method", "constructor", "operator")),
