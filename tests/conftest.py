@@ -233,6 +233,12 @@ async def make_workspace(shared_workers: None) -> AsyncIterator[MakeWorkspace]:
         await workspace.aclose()
 
 
+async def built(workspace: EngineWorkspace) -> EngineWorkspace:
+    """Build the index of a workspace, and return the workspace."""
+    await workspace.index.build()
+    return workspace
+
+
 @pytest.fixture
 def model_server() -> Iterator[ModelServer]:
     server = ModelServer()

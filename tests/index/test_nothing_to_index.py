@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, git_init, write_files
+from conftest import MakeWorkspace, built, git_init, write_files
 from winnow.tools import TOOLS
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
@@ -39,8 +39,7 @@ async def test_a_build_says_that_there_is_nothing_to_index(
 
 
 async def test_the_status_says_why(ignored: Path, make_workspace: MakeWorkspace) -> None:
-    workspace = make_workspace(ignored)
-    await workspace.index.build()
+    workspace = await built(make_workspace(ignored))
     answer = await call(workspace, "index_status")
     assert answer.index.folders[0].problem == ".gitignore excludes all files"
     assert answer.completeness.reasons == [BY_ONE_FILE]
@@ -58,8 +57,7 @@ async def test_the_status_says_why(ignored: Path, make_workspace: MakeWorkspace)
 async def test_a_search_says_that_all_files_are_ignored(
     ignored: Path, make_workspace: MakeWorkspace, tool: str, params: dict[str, str]
 ) -> None:
-    workspace = make_workspace(ignored)
-    await workspace.index.build()
+    workspace = await built(make_workspace(ignored))
     answer = await call(workspace, tool, **params)
     assert answer.total_found == 0
     assert BY_ONE_FILE in answer.completeness.reasons
@@ -79,8 +77,7 @@ async def test_a_search_says_that_all_files_are_ignored(
 async def test_other_reasons(
     tmp_path: Path, make_workspace: MakeWorkspace, files: dict[str, str], why: str
 ) -> None:
-    workspace = make_workspace(write_files(git_init(tmp_path / "p"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "p"), files)))
     answer = await call(workspace, "index_status")
     assert answer.completeness.reasons == [f"there is nothing to index: {why}"]
 
@@ -88,8 +85,7 @@ async def test_other_reasons(
 async def test_a_first_file_ends_the_complaint(
     ignored: Path, make_workspace: MakeWorkspace
 ) -> None:
-    workspace = make_workspace(ignored)
-    await workspace.index.build()
+    workspace = await built(make_workspace(ignored))
     (ignored / ".gitignore").write_text("/sub\n")
     await workspace.index.build()
     answer = await call(workspace, "find_symbol", name="load")

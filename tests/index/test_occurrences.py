@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, git_commit, write_files
+from conftest import MakeWorkspace, built, git_commit, write_files
 from indexed import MAX_BYTES, fill
 from waiting_for import until
 from winnow.config import Config, Limits
@@ -73,8 +73,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[IndexJob]:
 
 @pytest.fixture
 async def workspace(tmp_path: Path, make_workspace: MakeWorkspace) -> EngineWorkspace:
-    workspace = make_workspace(git_commit(tmp_path / "p", FILES))
-    await workspace.index.build()
+    workspace = await built(make_workspace(git_commit(tmp_path / "p", FILES)))
     return workspace
 
 
@@ -136,8 +135,7 @@ async def test_uses_of_a_name_with_another_spelling_are_found(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     files = {"a.rb": "class A\n  def valid?\n    true\n  end\nend\nA.new.valid?\n"}
-    workspace = make_workspace(git_commit(tmp_path / "p", files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(git_commit(tmp_path / "p", files)))
     relation = Relation("uses", "valid", is_certain=True)
     found = await find_related(workspace, workspace.scope(Filters()), relation, no_progress)
     assert [(hit.path, hit.best) for hit in found.hits] == [("a.rb", 6)]
@@ -234,8 +232,7 @@ async def test_an_answer_reports_files_that_were_not_read_in_time(
     tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = Config(limits=Limits(search_seconds=1.0))
-    workspace = make_workspace(git_commit(tmp_path / "p", FILES), config=config)
-    await workspace.index.build()
+    workspace = await built(make_workspace(git_commit(tmp_path / "p", FILES), config=config))
 
     async def hanging(
         self: IndexWorkers, jobs: Sequence[IndexJob], urgent: bool = False

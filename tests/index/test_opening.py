@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, Recorder, git_commit, write_files
+from conftest import MakeWorkspace, Recorder, built, git_commit, write_files
 from waiting_for import until
 from winnow.config import Config, IndexSettings
 from winnow.index.builder.disk_scan import Changes, IndexScope
@@ -33,8 +33,7 @@ FILES = {
 async def project(make_workspace: MakeWorkspace, tmp_path: Path) -> Path:
     """Create a folder with a complete index from an earlier process."""
     folder = git_commit(tmp_path / "project", FILES)
-    workspace = make_workspace(folder)
-    await workspace.index.build()
+    workspace = await built(make_workspace(folder))
     await workspace.aclose()
     return folder
 

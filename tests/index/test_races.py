@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, git_init, requires_linux, write_files
+from conftest import MakeWorkspace, built, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
 from waiting_for import until
 from winnow.config import Config, merge_layer
@@ -197,8 +197,7 @@ async def test_a_check_does_not_overwrite_a_reported_change(
     path: str,
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     folder = folder_of(workspace)
     write_files(project, {path: "second = 22\n"})
     async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
@@ -216,8 +215,7 @@ async def test_a_check_does_not_write_a_file_that_was_deleted_meanwhile(
     path: str,
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     folder = folder_of(workspace)
     write_files(project, {path: "second = 2\n"})
     async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
@@ -271,8 +269,7 @@ async def test_a_changed_ignore_file_starts_no_index(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     await workspace.index.clear()
     assert await workspace.index.count_indexed_files() == 0
     write_files(project, {".gitignore": "*.txt\n"})
@@ -421,8 +418,7 @@ async def test_a_file_that_was_only_touched_has_not_changed(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "a = 1\n", "b.py": "b = 1\n"})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     prefix = folder_of(workspace).prefix
     os.utime(project / "a.py", (1_700_000_000, 1_700_000_000))
     (project / "b.py").write_text("b = 2\n")
@@ -434,8 +430,7 @@ async def test_a_store_deleted_during_a_check_is_not_complete(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     folder = folder_of(workspace)
     changes = type(folder).changes
 

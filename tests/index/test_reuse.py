@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, aged, git, git_commit, write_files
+from conftest import MakeWorkspace, aged, built, git, git_commit, write_files
 from index.test_texts import FILES, folder_of, holding, read_files
 from indexed import fill
 from winnow.index.builder import other_indexes, reuse
@@ -69,8 +69,7 @@ async def test_a_clone_reuses_the_index_of_another_clone(
 ) -> None:
     _, second = await two_clones(make_workspace, tmp_path)
     read_files.clear()
-    workspace = make_workspace(second)
-    await workspace.index.build()
+    workspace = await built(make_workspace(second))
     assert sorted(read_files) == NOT_REUSED
     (await folder_of(workspace).store()).check()
     found = await facts(workspace)
@@ -96,8 +95,7 @@ async def test_many_texts_are_copied_in_several_transactions(
     monkeypatch.setattr("winnow.index.store.copying.COPIED_AT_ONCE", 4)
     monkeypatch.setattr("winnow.index.store.copying.MOST_DOCUMENTS", 10)
     read_files.clear()
-    workspace = make_workspace(second)
-    await workspace.index.build()
+    workspace = await built(make_workspace(second))
     assert sorted(read_files) == NOT_REUSED
     store = await folder_of(workspace).store()
     store.check()
@@ -123,8 +121,7 @@ async def test_a_file_that_changes_before_its_data_is_reused_is_indexed_as_it_is
     monkeypatch.setattr(reuse, "import_texts", import_nothing)
     monkeypatch.setattr(reuse, step, late)
     read_files.clear()
-    workspace = make_workspace(second)
-    await workspace.index.build()
+    workspace = await built(make_workspace(second))
     assert sorted(read_files) == sorted([*NOT_REUSED, "src/m3.py", "src/m4.py"])
     with (await folder_of(workspace).store()).read() as reader:
         assert "src/m3.py" not in reader.files()
@@ -141,8 +138,7 @@ async def test_a_clone_reuses_the_trigrams_of_a_large_file(
         aged(tmp_path / name)
     await make_workspace(tmp_path / "first").index.build()
     read_files.clear()
-    workspace = make_workspace(tmp_path / "second")
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path / "second"))
     assert read_files == []
     assert await holding(workspace, "large_text") == ["large.py"]
 
@@ -171,8 +167,7 @@ async def test_all_texts_are_imported_only_from_an_index_that_is_not_much_larger
 
     monkeypatch.setattr(Store, "import_all", recorded)
     read_files.clear()
-    workspace = make_workspace(tmp_path / "second")
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path / "second"))
     assert read_files == []
     assert bool(imported) == is_imported
     assert await holding(workspace, "only_in_") == sorted(list(files)[:kept])
@@ -232,8 +227,7 @@ async def test_the_index_of_another_user_is_not_reused(
     (other / "winnow").mkdir(parents=True, mode=0o700)
     (user_state / "indexes").rename(other / "winnow/indexes")
     read_files.clear()
-    workspace = make_workspace(second, environment={"XDG_STATE_HOME": str(other)})
-    await workspace.index.build()
+    await built(make_workspace(second, environment={"XDG_STATE_HOME": str(other)}))
     assert len(read_files) > len(MANY)
 
 
@@ -272,13 +266,11 @@ async def test_a_damaged_or_deleted_index_is_not_reused(
     first, second = tmp_path / "first", tmp_path / "second"
     for clone in (first, second):
         git(origin, "clone", "-q", str(origin), str(clone))
-    earlier = make_workspace(first)
-    await earlier.index.build()
+    earlier = await built(make_workspace(first))
     await earlier.aclose()
     spoil(first)
     read_files.clear()
-    workspace = make_workspace(second)
-    await workspace.index.build()
+    workspace = await built(make_workspace(second))
     assert len(read_files) == len(FILES) + len(MANY)
     assert await holding(workspace, "only_in_8") == ["src/m8.py"]
     store = await folder_of(workspace).store()
@@ -290,8 +282,7 @@ async def test_a_file_with_secrets_is_not_indexed_because_another_has_its_text(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", {**FILES, "data.json": '{"plugin": "seven"}\n'})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     assert await holding(workspace, "seven") == ["data.json"]
     (project / "data.json").rename(project / "credentials.json")
     await workspace.index.build()
@@ -302,8 +293,7 @@ async def test_texts_that_no_file_has_anymore_are_removed_from_segments(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", {**FILES, **MANY})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     store = await folder_of(workspace).store()
     for path in list(MANY)[8:]:
         (project / path).unlink()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import MakeWorkspace, write_files
+from conftest import MakeWorkspace, built, write_files
 from winnow.index.similar_names import (
     MOST_WORDS,
     WordMatcher,
@@ -79,8 +79,7 @@ def test_distance_matches_its_recursive_definition(word: str, other: str, most: 
 async def test_the_index_suggests_only_current_definitions(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
 
     async def near(word: str) -> list[str]:
         async with workspace.index.snapshot({}, SECONDS) as (view, _):
@@ -107,8 +106,7 @@ async def test_a_pasted_text_is_not_compared_word_by_word(
         return []
 
     monkeypatch.setattr("winnow.index.similar_names.near_names", near)
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     unknown = [f"zq{number}" for number in range(1_000)]
     assert await names_near(workspace, "xxx=yyy z " * 1_000 + " ".join(unknown)) == []
     assert compared == ["xxx", "yyy", *unknown[: MOST_WORDS - 2]]

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import MakeWorkspace, aged, git, git_commit, requires_linux, write_files
+from conftest import MakeWorkspace, aged, built, git, git_commit, requires_linux, write_files
 from waiting_for import until
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.index.builder.extraction import extract_file
@@ -94,8 +94,7 @@ async def test_all_texts_can_be_ranked_and_binary_files_are_recorded(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     async with workspace.index.corpus({}, SECONDS) as (make, state, view):
         corpus = await view.read(make)
         assert files_in(corpus) == ["docs/guide.md", "src/loader.py", "src/main.py"]
@@ -114,8 +113,7 @@ async def test_an_unsaved_text_replaces_its_file(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     assert await holding(workspace, "def main") == ["src/main.py"]
     workspace.open_documents = lambda: {
         project / "src/main.py": "def principal(): ...\n",
@@ -133,8 +131,7 @@ async def test_two_folders_are_ranked_together(
 ) -> None:
     one = git_commit(tmp_path / "one", {"a.py": "def shared_name(): ...\n"})
     other = git_commit(tmp_path / "other", {"b.py": "shared_name()\n"})
-    workspace = make_workspace(one, other)
-    await workspace.index.build()
+    workspace = await built(make_workspace(one, other))
     workspace.open_documents = lambda: {other / "c.py": "shared_name(1)\n"}
     async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
         corpus = await view.read(make)
@@ -154,8 +151,7 @@ async def test_a_known_branch_is_not_read_again(
         {"src/loader.py": "def other_loader(): ...\n", "src/added.py": "def added(): ...\n"},
     )
     git(project, "checkout", "-q", "-")
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     git(project, "checkout", "-q", "other")
     assert await holding(workspace, "def other_loader") == ["src/loader.py"]
     read_files.clear()
@@ -176,8 +172,7 @@ async def test_copied_and_renamed_files_are_not_read_again(
     make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
 ) -> None:
     project = aged(git_commit(tmp_path / "project", FILES))
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     read_files.clear()
     shutil.copy(project / "src/loader.py", project / "src/copy.py")
     (project / "src/main.py").rename(project / "src/start.py")
@@ -200,13 +195,11 @@ async def test_another_working_tree_reuses_the_index_of_the_first(
 ) -> None:
     many = {f"src/m{number}.py": f"def only_in_{number}(): ...\n" for number in range(30)}
     project = git_commit(tmp_path / "project", {**FILES, **many})
-    first = make_workspace(project)
-    await first.index.build()
+    await built(make_workspace(project))
     git(project, "worktree", "add", "-q", "-b", "second", str(tmp_path / "tree"))
     write_files(tmp_path / "tree", {"src/m7.py": "def changed_here(): ...\n"})
     read_files.clear()
-    second = make_workspace(tmp_path / "tree")
-    await second.index.build()
+    second = await built(make_workspace(tmp_path / "tree"))
     # A binary file has no text to index.
     assert sorted(read_files) == ["data.bin", "src/m7.py"]
     assert await holding(second, "only_in_8") == ["src/m8.py"]
@@ -224,8 +217,7 @@ async def test_excluded_patterns_are_searched_without_the_index(
 ) -> None:
     more = {"node_modules/x/index.js": "var plugin = 1\n", "web/app.min.js": "var plugin=2\n"}
     project = git_commit(tmp_path / "project", {**FILES, **more})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     assert await holding(workspace, "plugin") == ["docs/guide.md", "src/loader.py"]
     problems = await workspace.index.problems()
     assert problems == {f"{project}/{path}": EXCLUDED for path in more}
@@ -308,8 +300,7 @@ async def test_many_small_changes_do_not_leave_many_segments(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     for number in range(30):
         write_files(project, {f"src/n{number}.py": f"def number_{number}_(): ...\n"})
         workspace.files_changed([project / f"src/n{number}.py"])
@@ -390,8 +381,7 @@ async def test_a_cleared_index_stays_deleted_until_it_is_requested(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     await workspace.index.clear()
     assert list((project / ".winnow").glob("index-*.seg")) == []
     assert workspace.index.state().state == "none"
@@ -404,8 +394,7 @@ async def test_refresh_indexes_files_that_no_event_reported(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     write_files(project, {"src/main.py": "def principal(): ...\n"})
     assert await workspace.index.refresh([project / "src/main.py"], SECONDS)
     async with workspace.index.snapshot({}, 0.0) as (view, _):
@@ -508,8 +497,7 @@ async def test_the_status_reports_files_that_are_not_covered_and_why(
         tmp_path / "project",
         {**FILES, "id_rsa": "x\n", "web/app.min.js": "var x=1\n", "large.txt": "x" * 5_000_000},
     )
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     status = await current_status(workspace)
     [folder] = status.folders
     assert (folder.state, folder.files_indexed, folder.files_total) == ("ready", 7, 7)
@@ -545,8 +533,7 @@ async def test_added_secret_rules_apply_to_an_existing_index(
     project = git_commit(
         tmp_path / "project", {"a.py": "def load(): return 'acme_k3y7q9w2'\n", "b.py": "load()\n"}
     )
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     assert await holding(workspace, "acme_k3y7q9w2") == ["a.py"]
     assert await holding(workspace, "no_such_text") == []
     rules = {"search": {"secrets": ["acme_[a-z0-9]{8}"]}}

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
+from conftest import MakeWorkspace, built, git, git_commit, requires_posix, write_files
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.errors import IndexUnavailable
 from winnow.index import problems
@@ -217,8 +217,7 @@ CHANGES: dict[str, tuple[Change, dict[str, str]]] = {
 async def test_unreported_changes_are_found(
     make_workspace: MakeWorkspace, project: Path, change: str
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     do, expected = CHANGES[change]
     do(project)
     assert await names(workspace) == expected
@@ -229,8 +228,7 @@ async def test_unreported_changes_are_found(
 async def test_reported_changes_are_found(
     make_workspace: MakeWorkspace, project: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     assert await names(workspace) == ALL
     monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
     do, expected = CHANGES[change]
@@ -252,8 +250,7 @@ async def test_reported_changes_are_found(
 async def test_a_symlink_in_place_of_a_folder_has_no_files(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
     (project / "src").rename(project.parent / "moved")
     (project / "src").symlink_to(project.parent / "moved")
@@ -265,8 +262,7 @@ async def test_a_change_of_the_same_size_at_the_same_time_is_found(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     file = project / "src/main.py"
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     for number in range(20):
         before = file.stat()
         file.write_text(f"def main{number:02}(): ...\n")
@@ -283,8 +279,7 @@ async def test_a_branch_switch_of_two_hundred_files_is_indexed(
     git_commit(project, texts("old"))
     git(project, "checkout", "-q", "-b", "other")
     git_commit(project, texts("new"))
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     git(project, "checkout", "-q", "-")
     expected = {f"many/f{number}.py": f"old{number}" for number in range(200)}
     assert await names(workspace) == {**ALL, **expected}
@@ -293,8 +288,7 @@ async def test_a_branch_switch_of_two_hundred_files_is_indexed(
 async def test_a_slow_update_makes_the_state_stale(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     write_files(project, {f"f{number}.py": "def f(): ...\n" * 50 for number in range(100)})
     async with workspace.index.snapshot({}, 0.0) as (view, index_state):
         assert index_state.state == "stale"
@@ -305,8 +299,7 @@ async def test_a_slow_update_makes_the_state_stale(
 async def test_unsaved_documents_replace_files(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     workspace.open_documents = lambda: {
         project / "src/main.py": "def unsaved(): ...\n",
         project / "src/loader.py": FILES["src/loader.py"],  # as on disk
@@ -328,8 +321,7 @@ async def test_a_client_may_spell_a_folder_differently(
 ) -> None:
     link = project.parent / "link"
     link.symlink_to(project)
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
     (project / "src/main.py").write_text("def changed(): ...\n")
     workspace.files_changed([link / "src/main.py"])
@@ -371,8 +363,7 @@ async def test_nested_and_adjacent_folders_have_their_own_indexes(
 ) -> None:
     inner = git_commit(project / "src/inner", {"deep.py": "def deep(): ...\n"})
     other = write_files(project.parent / "other", {"o.py": "def other(): ...\n"})
-    workspace = make_workspace(project, inner, other)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project, inner, other))
     async with workspace.index.snapshot({}, SECONDS) as (view, index_state):
         assert index_state.files_indexed == 6
         assert [file.path for file, _ in view.definitions("deep")] == [f"{inner}/deep.py"]
@@ -385,8 +376,7 @@ async def test_files_without_symbols_are_reported(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {"bundle.js": "", "table.py": "x = '" + "y" * 300_000 + "'\n"})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     assert await workspace.index.problems() == {
         f"{project}/table.py": "it is minified or generated: 150,003 bytes a line"
     }
@@ -396,8 +386,7 @@ async def test_the_settings_can_disable_the_index(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     config, _ = merge_layer(Config(), {"index": {"enabled": False}}, "test")
-    workspace = make_workspace(project, config=config)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project, config=config))
     assert (await state(workspace))[0] == "none"
     path = f"{project}/src/main.py"
     assert [some async for some in workspace.index.index_files([path], SECONDS)] == [[path]]
@@ -409,8 +398,7 @@ async def test_the_settings_can_disable_the_index(
 async def test_a_home_folder_is_not_indexed(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     home = write_files(tmp_path / "home", {"a.py": "def a(): ...\n"})
     allowed, _ = merge_layer(Config(), {"workspace": {"allow_home_root": True}}, "test")
-    workspace = make_workspace(home, environment={"HOME": str(home)}, config=allowed)
-    await workspace.index.build()
+    workspace = await built(make_workspace(home, environment={"HOME": str(home)}, config=allowed))
     assert (await state(workspace))[0] == "none"
     assert list(await workspace.index.problems()) == [home.as_posix()]
     assert not (home / ".winnow").exists()
@@ -420,8 +408,7 @@ async def test_a_folder_with_too_many_files_is_not_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     config, _ = merge_layer(Config(), {"index": {"max_files": 2}}, "test")
-    workspace = make_workspace(project, config=config)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project, config=config))
     assert workspace.index.state().state == "none"
     assert await workspace.index.problems() == {
         project.as_posix(): "it has 4 files, and index.max_files is 2"
@@ -429,8 +416,7 @@ async def test_a_folder_with_too_many_files_is_not_indexed(
 
 
 async def test_a_deleted_index_is_rebuilt(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     shutil.rmtree(project / ".winnow")
     assert await names(workspace) == ALL
     assert len(list((project / ".winnow").glob("index-*.db"))) == 1
@@ -439,8 +425,7 @@ async def test_a_deleted_index_is_rebuilt(make_workspace: MakeWorkspace, project
 async def test_a_full_disk_leaves_a_temporary_index(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     (folder,) = workspace.index.folder_indexes()
     store = await folder.store()
     pages = value_of(store._writer, "PRAGMA page_count")
@@ -483,8 +468,7 @@ async def test_a_killed_build_is_completed_by_the_next_one(
         assert not store.is_temporary
         store.check()
         store.close()
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     found = await names(workspace)
     assert len(found) == 103
     assert found["f99.py"] == " ".join(["f99"] * 50)
@@ -537,8 +521,7 @@ async def test_a_file_dated_to_the_far_future_is_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     os.utime(project / "src/main.py", (10**10, 10**10))
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     assert await state(workspace) == ("ready", 4, 4)
     assert await names(workspace) == ALL
     assert len(await workspace.index.folder_indexes()[0].changes(IndexScope(), relist=True)) == 0
@@ -550,8 +533,7 @@ async def test_an_index_answers_while_it_is_rebuilt(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, _ = merge_layer(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
-    workspace = make_workspace(project, config=config)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project, config=config))
     workspace.reconfigure(Config())
     may_end = asyncio.Event()
     make_room = writing.ChangeWriter.trim
@@ -578,8 +560,7 @@ async def test_an_index_answers_while_it_is_rebuilt(
 async def test_a_disabled_index_ignores_changes(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
     # The index gets the new settings a moment later, and the file is saved before that.
     write_files(project, {"src/main.py": "def later(): ...\n"})
@@ -594,8 +575,7 @@ async def test_a_disabled_index_ignores_changes(
 async def test_an_unsaved_document_that_timed_out_makes_the_answer_stale(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     file = project / "src/main.py"
     buffers = {file: "def principal(): ...\n"}
     states = []
@@ -609,8 +589,7 @@ async def test_an_unsaved_document_that_timed_out_makes_the_answer_stale(
 async def test_excluded_files_are_counted_only_after_a_write(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     asked = []
     count_left_out = problems.count_left_out
 
@@ -645,8 +624,7 @@ async def test_builds_of_one_folder_run_one_after_another(
 async def test_a_request_does_not_wait_for_a_check_after_reported_changes(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
 
     async def check(*_: object) -> None:
         await asyncio.Event().wait()

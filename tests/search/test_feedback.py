@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, write_files
+from conftest import MakeWorkspace, built, write_files
 from winnow.config import Config, merge_layer
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace, UnknownSearch
 from winnow.index.store.file_record import FULL
@@ -84,8 +84,7 @@ async def test_feedback_and_metrics_warn_if_learning_is_off(
 async def test_metrics_report_once_that_the_index_is_full(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     (folder,) = workspace.index.folder_indexes()
     store = await folder.store()
     assert store.trim(0)
@@ -105,8 +104,7 @@ async def test_metrics_name_unindexed_files_and_failed_queries(
 ) -> None:
     config, _ = merge_layer(Config(), {"limits": {"parse_bytes": 100}}, "test")
     write_files(project, {"src/large.py": "def load_plugin(): ...\n" + "x = 1\n" * 100})
-    workspace = make_workspace(project, config=config)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project, config=config))
     for _ in range(3):
         await call(workspace, "grep", pattern="def load_plugin\\b", include=["large.py"])
         await call(workspace, "grep", pattern="no_such_thing")

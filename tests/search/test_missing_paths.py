@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, requires_posix, write_files
+from conftest import MakeWorkspace, built, requires_posix, write_files
 from frontends.cli.test_cli import winnow
 from frontends.lsp.conftest import StartClient, start_client  # noqa: F401 - a fixture
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
@@ -158,8 +158,7 @@ async def test_a_similar_path_outside_is_not_suggested(
 async def test_a_refresh_of_a_deleted_file_removes_it_and_reports_it(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     (project / "src/registry.py").unlink()
     assert isinstance(await error_of(workspace, "refresh", "src/registry.py"), NotFound)
     await TOOLS["refresh"].call(workspace, {"paths": ["src"]}, no_progress)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conftest import MakeWorkspace, write_files
+from conftest import MakeWorkspace, built, write_files
 from winnow.tools import TOOLS
 from winnow.types import Answer, no_progress
 from winnow.workspace import EngineWorkspace
@@ -96,8 +96,7 @@ async def test_an_ignored_folder_is_searched_by_name(
 
 
 async def test_the_index_skips_ignored_files(folder: Path, make_workspace: MakeWorkspace) -> None:
-    workspace = make_workspace(folder)
-    await workspace.index.build()
+    workspace = await built(make_workspace(folder))
     assert workspace.index.state().files_total == 4
     for name, params in (SEARCHES | OF_SYMBOLS).items():
         found = await files_of(workspace, name, **params)
@@ -108,8 +107,7 @@ async def test_the_index_skips_ignored_files(folder: Path, make_workspace: MakeW
 async def test_the_index_follows_changes_of_an_ignore_file(
     folder: Path, make_workspace: MakeWorkspace
 ) -> None:
-    workspace = make_workspace(folder)
-    await workspace.index.build()
+    workspace = await built(make_workspace(folder))
     (folder / "src/.gitignore").write_text("pad.py\n!keep.log\n")
     await workspace.index.refresh([], 30)
     assert await files_of(workspace, "find_symbol", name="launch_rocket") == {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, git_init, write_files
+from conftest import MakeWorkspace, built, git_init, write_files
 from winnow.index.builder import writing
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store.file_record import FileRecord
@@ -34,8 +34,7 @@ async def test_a_transaction_has_a_limited_number_of_files(
     monkeypatch.setattr(writing, "BATCH_SECONDS", 60.0)
     monkeypatch.setattr(writing, "BATCH_FILES", 7)
     files = {f"m{number}.py": f"value_{number} = 1\n" for number in range(20)}
-    workspace = make_workspace(write_files(git_init(tmp_path / "p"), files))
-    await workspace.index.build()
+    await built(make_workspace(write_files(git_init(tmp_path / "p"), files)))
     assert sizes == [7, 7, 6] * (1 if many_new else 2)
 
 

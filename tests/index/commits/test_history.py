@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from conftest import MakeWorkspace, git, git_commit
+from conftest import MakeWorkspace, built, git, git_commit
 from waiting_for import until
 from winnow.config import Config, merge_layer
 from winnow.index.commits import git_log, updates
@@ -140,8 +140,7 @@ def repository(tmp_path: Path) -> Path:
 async def test_a_server_reads_commits_and_follows_the_history(
     repository: Path, make_workspace: MakeWorkspace, impatient: None
 ) -> None:
-    workspace = make_workspace(repository)
-    await workspace.index.build()
+    workspace = await built(make_workspace(repository))
     assert await known(workspace) is None  # a single command does not read them
     workspace.index.enable_watching()
     await updated(workspace, 2)

@@ -17,6 +17,7 @@ from conftest import (
     SLOW_TERM,
     MakeWorkspace,
     Recorder,
+    built,
     git_init,
     requires_posix,
     write_files,
@@ -58,8 +59,7 @@ def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     return workspace
 
 
@@ -152,8 +152,7 @@ async def test_the_snippet_of_a_definition_has_its_first_line(
 ) -> None:
     """It is the best line, even if the words of the query are further down."""
     brew = ["function brew(cup) {", *["  wait()"] * 60, "  // the pot is emptied", "}"]
-    workspace = make_workspace(write_files(tmp_path, {"tea.js": "\n".join(brew)}))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, {"tea.js": "\n".join(brew)})))
     # The function has become shorter since.
     trace = "Error: the pot is not emptied\n    at brew (tea.js:99:3)"
     [hit] = (await search(workspace, trace)).results
@@ -269,8 +268,7 @@ async def test_a_word_that_only_tests_and_data_define_is_searched_by_meaning(
         "tests/test_client.py": "retry = 3\n",
         "data/meta.json": '{"retry": true}\n',
     }
-    workspace = make_workspace(write_files(git_init(tmp_path / "words"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "words"), files)))
     result = await search(workspace, "retry")
     assert result.search_type_used == "semantic"
     assert "src/client.py" in [one.path for one in result.results]
@@ -291,8 +289,7 @@ async def test_a_name_that_only_data_defines_leads_to_its_uses_too(
         "roles/node/rack.j2": "limit = {{ node_limit }}\n",
         "tests/rack.yml": "node_limit: 2\n",
     }
-    workspace = make_workspace(write_files(git_init(tmp_path / "racks"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "racks"), files)))
     result = await search(workspace, query)
     assert result.search_type_used == "text"
     assert result.results[0].path == "roles/node/defaults.yml"
@@ -521,8 +518,7 @@ async def test_an_option_leads_to_the_code_that_defines_it(
         "lib/all.go": "// Forced by force, and a dry run.\n",
     }
     write_files(tmp_path, files)
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, query)
     assert result.reason.endswith("it is an option of a command")
     assert [one.path for one in result.results] == ["cmd/root.go", "a_guide.md"]
@@ -729,8 +725,7 @@ async def test_a_shorter_answer_has_fewer_lines_before_it_has_none(
 ) -> None:
     body = "".join(f"    weigh(parcel, {number})\n" for number in range(20))
     files = {f"{name}.py": f"def {name}_parcel():\n{body}" for name in ("take", "send", "lose")}
-    workspace = make_workspace(write_files(git_init(tmp_path / "post"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "post"), files)))
     size = estimated_tokens(await search(workspace, "where is a parcel weighed"))
     lines = set()
     # The time that an answer states can have more digits than in the first answer.
@@ -794,6 +789,5 @@ async def test_the_extension_of_a_missing_file_suggests_no_names(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {"a.py": "def encoding_rs(): ...\n\n\ndef frobnicated(): ...\n"}
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     assert (await search(workspace, "frobnicate_zq.rs")).suggestions == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asking import answered
-from conftest import MakeWorkspace, write_files
+from conftest import MakeWorkspace, built, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import InvalidParams
 from winnow.search.code.messages import MatchedText, quoted_terms, sites_in, source_terms
@@ -190,8 +190,7 @@ async def test_the_error_in_an_answer_of_a_service_is_found(
         "pots.py": "raise KeyError(f\"pot '{name}' not found\")\n",
         "other_pots.py": 'raise KeyError(f"pot {name} not found")\n',
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     found = rows((await search(workspace, query)).results)
     assert found[0] == ("pots.py", 1, 1, "raises this message")
 
@@ -205,8 +204,7 @@ async def test_a_message_of_common_words_with_values_is_found(
         "net.c": 'infof(data, "connect to %s port %u failed: %s", host, port, why);\n',
         "codes.c": 'p = "Connection refused";\n',
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     result = await search(workspace, "* connect to 10.0.0.5 port 8443 failed: Connection refused")
     assert [hit.path for hit in result.results[:2]] == ["net.c", "codes.c"]
 
@@ -220,8 +218,7 @@ async def test_code_is_read_before_documents(
         "a.md": "No tea in room 3\n",
         "b.py": 'raise E(f"No tea in room {n}")\n',
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     result = await search(workspace, "No tea in room 3")
     assert rows(result.results)[0] == ("b.py", 1, 1, "raises this message")
 
@@ -298,8 +295,7 @@ async def test_the_function_around_the_line_precedes_another_of_the_same_name(
     story = (
         "class Story\n  def id=(value)\n    find(value)\n  end\n\n  def id\n    @id\n  end\nend\n"
     )
-    workspace = make_workspace(write_files(tmp_path, {"app/story.rb": story}))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, {"app/story.rb": story})))
     for line, expected in ((3, 2), (7, 6)):
         function = "id=" if line == 3 else "id"
         trace = f"app/story.rb:{line}:in `{function}'\napp/story.rb:1:in `<main>'"
@@ -381,8 +377,7 @@ async def test_frames_without_a_place_are_found_by_their_functions(
         "src/Queue.cs": "namespace Acme.Jobs {\nclass Queue {\n    void Run() {}\n}\n}\n",
         "src/Other.cs": "class Other {\n    void Start() {}\n    void Execute() {}\n}\n",
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     trace = (
         "System.InvalidOperationException: Sequence contains no elements\n"
         "   at System.Linq.ThrowHelper.ThrowNoElementsException()\n"
@@ -542,8 +537,7 @@ async def test_a_message_may_begin_or_end_a_sentence_as_a_question_does(
         "lint.py": f"def check(pot):\n    report(pot, '{message}')\n",
         "fill.py": "def fill_pot(deepest):\n    # the pot is used with a lid\n    return deepest\n",
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     assert rows((await search(workspace, message)).results)[0][:3] == ("lint.py", 2, 2)
 
 

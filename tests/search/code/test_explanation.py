@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asking import answered
-from conftest import MakeWorkspace, write_files
+from conftest import MakeWorkspace, built, write_files
 from winnow.config import Config, IndexSettings
 from winnow.search.code.explanation import ExplainedTerm, NamedPlace
 from winnow.tools import TOOLS
@@ -38,8 +38,7 @@ async def search(workspace: EngineWorkspace, query: str, **params: Any) -> CodeS
 async def test_the_parts_of_a_report_are_named(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     result = await search(workspace, REPORT)
     found = result.explanation
     assert found is not None
@@ -61,8 +60,7 @@ async def test_words_have_the_rarity_of_the_index_and_the_rarest_come_first(
 ) -> None:
     texts = {f"src/a{n}.py": f"def common_{n}():\n    return common\n" for n in range(9)}
     write_files(tmp_path, {**texts, "src/b.py": "def rare_thing():\n    return common\n"})
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, "where is the common rare thing missing")
     assert result.explanation is not None
     rarity = {term.word: term.rarity for term in result.explanation.terms}

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from asking import answered, pages
-from conftest import FAKE_KEY, MakeWorkspace, git_init, write_files
+from conftest import FAKE_KEY, MakeWorkspace, built, git_init, write_files
 from winnow.config import Config, IndexSettings
 from winnow.config import merge_layer as with_layer
 from winnow.errors import InvalidParams
@@ -171,8 +171,7 @@ async def test_a_long_function_in_a_function_is_a_place(
     ]
     source = f"export function createRenderer(host) {{\n{''.join(functions)}}}\n"
     folder = write_files(git_init(tmp_path / "vue"), {"renderer.ts": source})
-    workspace = make_workspace(folder, config=LEXICAL)
-    await workspace.index.build()
+    workspace = await built(make_workspace(folder, config=LEXICAL))
     [result] = (await search(workspace, "how are keyed children moved")).results
     assert result.symbol == "createRenderer.moveKeyedChildren"
     assert source.split("\n")[(result.best_line or result.start_line) - 1].startswith(
@@ -289,8 +288,7 @@ async def test_results_name_their_root_if_there_are_two(
         write_files(git_init(tmp_path / name), {"a.py": f"def launch_{name}(): pass\n"})
         for name in ("rocket", "balloon")
     ]
-    workspace = make_workspace(*roots, config=LEXICAL)
-    await workspace.index.build()
+    workspace = await built(make_workspace(*roots, config=LEXICAL))
     (first, *_) = (await search(workspace, "launch the balloon")).results
     assert (first.root, first.path, first.symbol) == (str(roots[1]), "a.py", "launch_balloon")
 
@@ -543,8 +541,7 @@ async def test_files_without_a_text_are_found_by_their_names(
 ) -> None:
     names = ("migrations/__init__.py", "migrations/applied/__init__.py", "how migrations.py")
     root = write_files(git_init(tmp_path / "empty"), dict.fromkeys(names, "") | {"nl.txt": "\n\n"})
-    workspace = make_workspace(root, config=LEXICAL)
-    await workspace.index.build()
+    workspace = await built(make_workspace(root, config=LEXICAL))
     assert set(await paths(workspace, "where are migrations applied")) == set(names)
 
 
@@ -558,8 +555,7 @@ async def test_files_beyond_the_size_limit_are_reported_by_find_symbol(
         for number in range(12)
     }
     root = write_files(git_init(tmp_path / "full"), files)
-    workspace = make_workspace(root, config=LEXICAL)
-    await workspace.index.build()
+    workspace = await built(make_workspace(root, config=LEXICAL))
     small, _ = with_layer(LEXICAL, {"index": {"max_index_size_mb": 1}}, "test")
     workspace.reconfigure(small)
     await workspace.index.build()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from asking import answered
-from conftest import MakeWorkspace, write_files
+from conftest import MakeWorkspace, built, write_files
 from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult, text
@@ -76,8 +76,7 @@ func (m *Mail) Send(text string) error { return nil }
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
     write_files(tmp_path, TREE)
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     return workspace
 
 
@@ -139,8 +138,7 @@ async def test_uses_near_each_other_outside_of_functions_are_one_place(
     calls = "from tool import tidy\n\ntidy(1)\ntidy(2)\n" + "\n" * 20 + "tidy(3)\n"
     write_files(tmp_path, {"tool.py": "def tidy(n):\n    return n\n", "run.py": calls})
     write_files(tmp_path, {"benchmarks/all.py": "from tool import tidy\n\ntidy(4)\n"})
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     assert rows(await search(workspace, "who calls tidy")) == [
         ("run.py", 3, None, "calls `tidy` 2 times"),
         ("run.py", 25, None, "calls `tidy`"),
@@ -179,8 +177,7 @@ async def test_implementations_are_found_apart_from_their_type(
         "Ranged.hs": "class Ranged a where\n  start :: a -> Int\n",
         "Fix.hs": "data Fix = Fix Int\ninstance Ranged Fix where\n  start (Fix a) = a\n",
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     for query, found in (
         ("implementations of Shop.Disk", ("lib/local.ex", 1, "Shop.Local", "derives from `Disk`")),
         ("what implements Shop.Hook", ("lib/local.ex", 1, "Shop.Local", "derives from `Hook`")),
@@ -196,8 +193,7 @@ async def test_the_uses_of_what_is_no_class_may_derive_from_it(
         "base.lua": "local Base = {}\nfunction Base:extend(o) end\nreturn Base\n",
         "sub.lua": 'local Base = require("base")\nlocal Sub = Base:extend{}\n',
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     result = await search(workspace, "subclasses of Base")
     assert result.warnings == ["what derives from a variable is unknown: these are its uses"]
     assert ("sub.lua", 2) in {(hit.path, hit.best_line) for hit in result.results}
@@ -215,8 +211,7 @@ async def test_the_question_mark_may_belong_to_a_name_of_ruby(
 ) -> None:
     text = "class Story\n  def is_gone?\n  end\n  def show\n    1 if is_gone?\n  end\nend\n"
     write_files(tmp_path, {"story.rb": text})
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     for query in ("who calls is_gone?", "who calls Story.is_gone?"):
         result = await search(workspace, query)
         assert [row[2] for row in rows(result)] == ["Story.show"], query
@@ -229,8 +224,7 @@ async def test_a_template_may_call_what_no_code_calls(
         tmp_path,
         {"note.ts": "export class Note {\n  saveNote() {}\n}\n", "note.html": "{{ saveNote() }}\n"},
     )
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, "who calls saveNote")
     last = text(result, Style(colour=False), str(tmp_path)).splitlines()[-1]
     assert "; nothing calls saveNote; 1 file that is not searched for uses has the word" in last
@@ -244,8 +238,7 @@ async def test_an_unknown_name_leads_to_texts_with_it(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"app.py": "import numpy\n\nx = numpy.linspace_of(3)\n"})
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, "where is linspace_of used")
     assert "nothing is defined with the name linspace_of" in result.reason
     assert rows(result)[0][:2] == ("app.py", 3)
@@ -261,8 +254,7 @@ async def test_a_module_of_others_is_imported_by_lines(
         "notes.md": "The files import numpy arrays.\n",
         "other.py": "numpy = None\n",
     }
-    workspace = make_workspace(write_files(tmp_path, files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(tmp_path, files)))
     result = await search(workspace, "which files import numpy")
     assert "nothing imports numpy" in result.reason
     found = {(hit.path, hit.best_line or hit.line) for hit in result.results}
@@ -288,8 +280,7 @@ async def test_tests_named_after_a_name_come_first(
             "tests/test_store.py": "from store import purge\n\n\ndef test_purge():\n    purge()\n",
         },
     )
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, "which tests cover purge()")
     assert [row[2] for row in rows(result)] == ["test_purge", "test_it"]
 
@@ -310,8 +301,7 @@ async def test_a_struct_implements_an_interface_with_what_it_embeds(
         "search/provider.go": "package search\n\ntype Provider struct{}\n",
     }
     write_files(tmp_path, files)
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     for query in ("what implements Provider", "implementations of auth.Provider"):
         result = await search(workspace, query)
         assert [row[2] for row in rows(result)] == ["Google"], query
@@ -327,8 +317,7 @@ async def test_classes_without_a_name_and_extensions_implement_an_interface(
         "use.swift": "extension Window: Delegate {\n    func changed() {}\n}\n",
     }
     write_files(tmp_path, files)
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     for query, name in (
         ("implementations of Listener", "show"),
         ("what implements Delegate", "Window"),
@@ -351,8 +340,7 @@ async def test_tests_of_rust_are_in_the_file_of_what_they_test(
         }
         """
     write_files(tmp_path, {"src/lib.rs": textwrap.dedent(text)})
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, "tests for resize()")
     assert [row[2] for row in rows(result)] == ["tests.grows"]
 
@@ -374,8 +362,7 @@ async def test_callers_in_tests_of_rust_come_last(
         fn draw() { resize(1); }
         """
     write_files(tmp_path, {"src/lib.rs": textwrap.dedent(text)})
-    workspace = make_workspace(tmp_path)
-    await workspace.index.build()
+    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, "who calls resize()")
     assert [row[2] for row in rows(result)] == ["draw", "checks.grows", "shrinks"]
 

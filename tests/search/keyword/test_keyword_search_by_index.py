@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conftest import FAKE_KEY, SLOW_TERM, MakeWorkspace, Recorder, models_config, write_files
+from conftest import FAKE_KEY, SLOW_TERM, MakeWorkspace, Recorder, built, models_config, write_files
 from model_server import ModelServer
 from winnow.config import Config, IndexSettings, LearningSettings, merge_layer
 from winnow.errors import TermsTooBroad
@@ -72,8 +72,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, shop: Path) -> EngineWorkspace:
-    workspace = make_workspace(shop)
-    await workspace.index.build()
+    workspace = await built(make_workspace(shop))
     return workspace
 
 
@@ -168,8 +167,7 @@ async def test_paths_of_a_second_folder_have_their_root(
     make_workspace: MakeWorkspace, shop: Path, tmp_path: Path
 ) -> None:
     other = write_files(tmp_path / "other", {"scales.py": FILES["shop/parcels.py"]})
-    workspace = make_workspace(shop, other)
-    await workspace.index.build()
+    workspace = await built(make_workspace(shop, other))
     found = by_index(await search(workspace))
     assert found["scales.py"].root == str(other)
     # A file that both engines find counts once.

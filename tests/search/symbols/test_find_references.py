@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, Recorder, git_init, write_files
+from conftest import MakeWorkspace, Recorder, built, git_init, write_files
 from winnow.config import Config, IndexSettings, Limits
 from winnow.errors import (
     InvalidParams,
@@ -225,8 +225,7 @@ async def test_templates_and_configuration_with_the_name_are_reported(
         "README.md": "saveNote, other\n",
         "yarn.lock": "other\n",
     }
-    workspace = make_workspace(write_files(git_init(tmp_path / "q"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "q"), files)))
 
     async def warnings(**params: Any) -> list[str]:
         return list((await find(workspace, **params)).warnings)
@@ -661,8 +660,7 @@ async def test_a_name_may_have_its_package(tmp_path: Path, make_workspace: MakeW
         "app/Models/Song.php": "<?php\nnamespace App\\Models;\nclass Song { function play() {} }\n",
         "lib/Song.php": "<?php\nclass Song { function play() {} }\n",
     }
-    workspace = make_workspace(write_files(git_init(tmp_path / "package"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "package"), files)))
     for name in ("App\\Models\\Song", "App\\Models\\Song::play", "app/Models/Song->play"):
         symbol = (await find(workspace, name=name)).symbol
         assert symbol is not None
@@ -681,8 +679,7 @@ async def test_each_definition_of_a_name_is_listed_once(
         "c.ts": "const Shop = lazy(() => import('./ui/Shop.vue'))\nexport default Shop\n",
         "d.ts": "const Shop = lazy(() => import('./ui/Shop.vue'))\nexport default Shop\n",
     }
-    workspace = make_workspace(write_files(git_init(tmp_path / "once"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "once"), files)))
     [warning] = (await find(workspace, name="mark")).warnings
     assert "also defined at b.swift:2: these" in warning
     assert (await find(workspace, name="Shop")).warnings == []
@@ -696,8 +693,7 @@ async def test_other_definitions_to_which_possible_uses_may_belong_are_named(
         "Song.php": "<?php\nclass Song { function filter() {} function other() {} }\n",
         "use.php": "<?php\n$made->filter(); $made->other();\n",
     }
-    workspace = make_workspace(write_files(git_init(tmp_path / "namesakes"), files))
-    await workspace.index.build()
+    workspace = await built(make_workspace(write_files(git_init(tmp_path / "namesakes"), files)))
     assert (await find(workspace, name="Album.filter")).warnings == [
         "possible uses may be those of 'filter' at Song.php:2"
     ]

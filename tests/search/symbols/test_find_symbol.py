@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from asking import answered, pages
-from conftest import MakeWorkspace, Recorder, git_init, write_files
+from conftest import MakeWorkspace, Recorder, built, git_init, write_files
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.index.builder.folder import FolderIndex
 from winnow.search.answer.shorten import estimated_tokens
@@ -36,11 +36,6 @@ async def find(
 
 async def names(workspace: EngineWorkspace, name: str, **params: Any) -> list[str]:
     return [one.qualified_name for one in (await find(workspace, name, **params)).symbols]
-
-
-async def built(workspace: EngineWorkspace) -> EngineWorkspace:
-    await workspace.index.build()
-    return workspace
 
 
 async def test_a_complete_index_needs_no_ripgrep(
@@ -224,8 +219,7 @@ async def test_definitions_in_excluded_files_are_unknown(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {"web/app.min.js": "function launchRocket() {}\n"})
-    workspace = make_workspace(project)
-    await workspace.index.build()
+    workspace = await built(make_workspace(project))
     result = await find(workspace, "launchRocket")
     assert result.warnings == ["1 file is not searched, as index.exclude_patterns says"]
     assert (await find(workspace, "launchRocket", path="src")).warnings == []
