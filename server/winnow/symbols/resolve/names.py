@@ -202,7 +202,7 @@ def along(
         return []
     seen = {*seen, step}
     if first in file.rules.roots:
-        inside = file.inline_module(scope)
+        inside = file.around(scope, "module")
         found = _root(session, file, first, inside)
     else:
         found = _first(session, file, scope, first, set(seen))
@@ -225,7 +225,7 @@ def _root(session: Session, file: ResolverFile, first: str, inside: int) -> list
     if inside and first == "self":
         return [Name(file.path, file.scopes[inside].parent, file.scopes[inside].name)]
     if inside and first == "super":
-        outer = file.inline_module(file.scopes[inside].parent)
+        outer = file.around(file.scopes[inside].parent, "module")
         if outer:
             return [Name(file.path, file.scopes[outer].parent, file.scopes[outer].name)]
         return [Module(file.path)]

@@ -115,7 +115,7 @@ class NameCandidates:
                 before = _last(file.scopes[around].name) if around is not None else before
             return self.by_owner.get(before)
         if flags & LOCAL:
-            return {Name(file.path, file.function_around(scope), self.name)}
+            return {Name(file.path, file.around(scope, "function"), self.name)}
         if flags & ROLE == KEYWORD:
             called = file.scope_table.receivers[receiver]
             return None if called in _COPIES else self.by_owner.get(called, set())

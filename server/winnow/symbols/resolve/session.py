@@ -68,9 +68,9 @@ class ResolverFile:
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
-    def function_around(self, scope: int) -> int:
-        """Return the innermost scope of a function, from this scope outwards, or the file's."""
-        while scope > 0 and self.scopes[scope].kind != "function":
+    def around(self, scope: int, kind: str) -> int:
+        """Return the innermost scope of a kind, from this scope outwards, or the file's, 0."""
+        while scope > 0 and self.scopes[scope].kind != kind:
             scope = self.scopes[scope].parent
         return scope
 
@@ -150,12 +150,6 @@ class ResolverFile:
     def parts(self) -> list[int]:
         """Scopes with members of classes declared elsewhere."""
         return [number for number, scope in enumerate(self.scopes) if scope.kind == "part"]
-
-    def inline_module(self, scope: int) -> int:
-        """Return the innermost module within the file that contains a scope; 0 is the file."""
-        while scope > 0 and self.scopes[scope].kind != "module":
-            scope = self.scopes[scope].parent
-        return scope
 
     def container_scope(self, definition: Definition) -> int | None:
         """Return the scope that a definition in this file is a member of."""
