@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -237,6 +237,19 @@ async def built(workspace: EngineWorkspace) -> EngineWorkspace:
     """Build the index of a workspace, and return the workspace."""
     await workspace.index.build()
     return workspace
+
+
+IndexFiles = Callable[[dict[str, str]], Awaitable[EngineWorkspace]]
+
+
+@pytest.fixture
+def index_files(make_workspace: MakeWorkspace, tmp_path: Path) -> IndexFiles:
+    """Return a function that writes files, and returns a workspace with their index."""
+
+    async def index(files: dict[str, str]) -> EngineWorkspace:
+        return await built(make_workspace(write_files(tmp_path, files)))
+
+    return index
 
 
 @pytest.fixture

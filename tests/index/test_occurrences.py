@@ -73,8 +73,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[IndexJob]:
 
 @pytest.fixture
 async def workspace(tmp_path: Path, make_workspace: MakeWorkspace) -> EngineWorkspace:
-    workspace = await built(make_workspace(git_commit(tmp_path / "p", FILES)))
-    return workspace
+    return await built(make_workspace(git_commit(tmp_path / "p", FILES)))
 
 
 async def references(workspace: EngineWorkspace, name: str) -> list[str]:

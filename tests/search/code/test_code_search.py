@@ -15,6 +15,7 @@ from asking import answered, pages
 from conftest import (
     FAKE_KEY,
     SLOW_TERM,
+    IndexFiles,
     MakeWorkspace,
     Recorder,
     built,
@@ -59,8 +60,7 @@ def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
-    workspace = await built(make_workspace(project))
-    return workspace
+    return await built(make_workspace(project))
 
 
 @pytest.fixture
@@ -147,12 +147,10 @@ async def test_the_snippet_has_the_best_line(make_workspace: MakeWorkspace, tmp_
     assert (hit.best_line or hit.line) in range(first, first + hit.snippet.count("\n") + 1)
 
 
-async def test_the_snippet_of_a_definition_has_its_first_line(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_the_snippet_of_a_definition_has_its_first_line(index_files: IndexFiles) -> None:
     """It is the best line, even if the words of the query are further down."""
     brew = ["function brew(cup) {", *["  wait()"] * 60, "  // the pot is emptied", "}"]
-    workspace = await built(make_workspace(write_files(tmp_path, {"tea.js": "\n".join(brew)})))
+    workspace = await index_files({"tea.js": "\n".join(brew)})
     # The function has become shorter since.
     trace = "Error: the pot is not emptied\n    at brew (tea.js:99:3)"
     [hit] = (await search(workspace, trace)).results
@@ -509,7 +507,7 @@ async def test_a_setting_is_declared_before_it_is_read(
 
 @pytest.mark.parametrize("query", ["--dry-run", "--dry-run=yes", "--force"])
 async def test_an_option_leads_to_the_code_that_defines_it(
-    make_workspace: MakeWorkspace, tmp_path: Path, query: str
+    index_files: IndexFiles, query: str
 ) -> None:
     files = {
         "a_guide.md": "Run it with --dry-run or --force first.\n",
@@ -517,8 +515,7 @@ async def test_an_option_leads_to_the_code_that_defines_it(
         'flags.BoolVar(&force, "force", false, "don\'t ask")\n',
         "lib/all.go": "// Forced by force, and a dry run.\n",
     }
-    write_files(tmp_path, files)
-    workspace = await built(make_workspace(tmp_path))
+    workspace = await index_files(files)
     result = await search(workspace, query)
     assert result.reason.endswith("it is an option of a command")
     assert [one.path for one in result.results] == ["cmd/root.go", "a_guide.md"]
@@ -785,9 +782,7 @@ async def test_a_cancelled_search_leaves_no_process(
     assert not workspace.processes._alive
 
 
-async def test_the_extension_of_a_missing_file_suggests_no_names(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_the_extension_of_a_missing_file_suggests_no_names(index_files: IndexFiles) -> None:
     files = {"a.py": "def encoding_rs(): ...\n\n\ndef frobnicated(): ...\n"}
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     assert (await search(workspace, "frobnicate_zq.rs")).suggestions == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asking import answered
-from conftest import MakeWorkspace, built, write_files
+from conftest import IndexFiles, MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import InvalidParams
 from winnow.search.code.messages import MatchedText, quoted_terms, sites_in, source_terms
@@ -182,7 +182,7 @@ async def test_variable_parts_of_a_message_do_not_matter(
     ],
 )
 async def test_the_error_in_an_answer_of_a_service_is_found(
-    make_workspace: MakeWorkspace, tmp_path: Path, query: str
+    index_files: IndexFiles, query: str
 ) -> None:
     """Many strings have the words behind the value, but only one has them behind the quote."""
     files = {f"a{number}.py": 'raise KeyError("jar not found")\n' for number in range(120)}
@@ -190,27 +190,25 @@ async def test_the_error_in_an_answer_of_a_service_is_found(
         "pots.py": "raise KeyError(f\"pot '{name}' not found\")\n",
         "other_pots.py": 'raise KeyError(f"pot {name} not found")\n',
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     found = rows((await search(workspace, query)).results)
     assert found[0] == ("pots.py", 1, 1, "raises this message")
 
 
-async def test_a_message_of_common_words_with_values_is_found(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_a_message_of_common_words_with_values_is_found(index_files: IndexFiles) -> None:
     """The index names no files for words that many files have."""
     files = {f"a{number}.py": "# connect to it\n" for number in range(120)}
     files |= {
         "net.c": 'infof(data, "connect to %s port %u failed: %s", host, port, why);\n',
         "codes.c": 'p = "Connection refused";\n',
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     result = await search(workspace, "* connect to 10.0.0.5 port 8443 failed: Connection refused")
     assert [hit.path for hit in result.results[:2]] == ["net.c", "codes.c"]
 
 
 async def test_code_is_read_before_documents(
-    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index_files: IndexFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.search.code.message_sites.PROBABLE_FILES", 1)
     monkeypatch.setattr("winnow.search.code.message_files.COMMON_SHARE", 1)
@@ -218,7 +216,7 @@ async def test_code_is_read_before_documents(
         "a.md": "No tea in room 3\n",
         "b.py": 'raise E(f"No tea in room {n}")\n',
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     result = await search(workspace, "No tea in room 3")
     assert rows(result.results)[0] == ("b.py", 1, 1, "raises this message")
 
@@ -290,12 +288,12 @@ async def test_the_line_of_a_frame_is_the_one_with_its_code(workspace: EngineWor
 
 
 async def test_the_function_around_the_line_precedes_another_of_the_same_name(
-    make_workspace: MakeWorkspace, tmp_path: Path
+    index_files: IndexFiles,
 ) -> None:
     story = (
         "class Story\n  def id=(value)\n    find(value)\n  end\n\n  def id\n    @id\n  end\nend\n"
     )
-    workspace = await built(make_workspace(write_files(tmp_path, {"app/story.rb": story})))
+    workspace = await index_files({"app/story.rb": story})
     for line, expected in ((3, 2), (7, 6)):
         function = "id=" if line == 3 else "id"
         trace = f"app/story.rb:{line}:in `{function}'\napp/story.rb:1:in `<main>'"
@@ -369,15 +367,13 @@ async def test_a_frame_of_a_compiled_file_is_in_its_source(
     ]
 
 
-async def test_frames_without_a_place_are_found_by_their_functions(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_frames_without_a_place_are_found_by_their_functions(index_files: IndexFiles) -> None:
     files = {
         "Acme.Media/Player.cs": "namespace Acme.Media;\nclass Player {\n    void Start() {}\n}\n",
         "src/Queue.cs": "namespace Acme.Jobs {\nclass Queue {\n    void Run() {}\n}\n}\n",
         "src/Other.cs": "class Other {\n    void Start() {}\n    void Execute() {}\n}\n",
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     trace = (
         "System.InvalidOperationException: Sequence contains no elements\n"
         "   at System.Linq.ThrowHelper.ThrowNoElementsException()\n"
@@ -531,13 +527,13 @@ async def test_a_comment_of_a_test_is_no_place_of_a_message(
     ],
 )
 async def test_a_message_may_begin_or_end_a_sentence_as_a_question_does(
-    make_workspace: MakeWorkspace, tmp_path: Path, message: str
+    index_files: IndexFiles, message: str
 ) -> None:
     files = {
         "lint.py": f"def check(pot):\n    report(pot, '{message}')\n",
         "fill.py": "def fill_pot(deepest):\n    # the pot is used with a lid\n    return deepest\n",
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     assert rows((await search(workspace, message)).results)[0][:3] == ("lint.py", 2, 2)
 
 

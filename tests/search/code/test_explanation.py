@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asking import answered
-from conftest import MakeWorkspace, built, write_files
+from conftest import IndexFiles, MakeWorkspace, built
 from winnow.config import Config, IndexSettings
 from winnow.search.code.explanation import ExplainedTerm, NamedPlace
 from winnow.tools import TOOLS
@@ -56,11 +56,10 @@ async def test_the_parts_of_a_report_are_named(
 
 
 async def test_words_have_the_rarity_of_the_index_and_the_rarest_come_first(
-    make_workspace: MakeWorkspace, tmp_path: Path
+    index_files: IndexFiles,
 ) -> None:
     texts = {f"src/a{n}.py": f"def common_{n}():\n    return common\n" for n in range(9)}
-    write_files(tmp_path, {**texts, "src/b.py": "def rare_thing():\n    return common\n"})
-    workspace = await built(make_workspace(tmp_path))
+    workspace = await index_files({**texts, "src/b.py": "def rare_thing():\n    return common\n"})
     result = await search(workspace, "where is the common rare thing missing")
     assert result.explanation is not None
     rarity = {term.word: term.rarity for term in result.explanation.terms}

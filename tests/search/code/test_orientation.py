@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from asking import answered
-from conftest import MakeWorkspace, built, write_files
+from conftest import IndexFiles, MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.search.code.orientation import (
     asks_for_start,
@@ -188,10 +188,8 @@ async def test_the_start_of_the_project_is_before_those_of_tools_and_tests(
     assert result.reason.endswith("it asks where the program starts")
 
 
-async def test_without_an_entry_point_the_words_are_searched(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
-    workspace = await built(make_workspace(write_files(tmp_path, {"a.py": "entry_point = 1\n"})))
+async def test_without_an_entry_point_the_words_are_searched(index_files: IndexFiles) -> None:
+    workspace = await index_files({"a.py": "entry_point = 1\n"})
     result = await search(workspace, "entry point")
     assert "no function or file has a usual name for it" in result.reason
     assert [hit.path for hit in result.results] == ["a.py"]

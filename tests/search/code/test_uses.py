@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from asking import answered
-from conftest import MakeWorkspace, built, write_files
+from conftest import IndexFiles, MakeWorkspace, built, write_files
 from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult, text
@@ -74,10 +74,8 @@ func (m *Mail) Send(text string) error { return nil }
 
 
 @pytest.fixture
-async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
-    write_files(tmp_path, TREE)
-    workspace = await built(make_workspace(tmp_path))
-    return workspace
+async def workspace(index_files: IndexFiles) -> EngineWorkspace:
+    return await index_files(TREE)
 
 
 async def search(workspace: EngineWorkspace, query: str, **params: object) -> CodeSearchResult:
@@ -165,9 +163,7 @@ async def test_each_kind_of_question_has_its_places(
     assert rows(result)[0] == found
 
 
-async def test_implementations_are_found_apart_from_their_type(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_implementations_are_found_apart_from_their_type(index_files: IndexFiles) -> None:
     files = {
         "lib/disk.ex": "defprotocol Shop.Disk do\nend\ndefmodule Shop.Hook do\nend\n",
         "lib/local.ex": (
@@ -177,7 +173,7 @@ async def test_implementations_are_found_apart_from_their_type(
         "Ranged.hs": "class Ranged a where\n  start :: a -> Int\n",
         "Fix.hs": "data Fix = Fix Int\ninstance Ranged Fix where\n  start (Fix a) = a\n",
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     for query, found in (
         ("implementations of Shop.Disk", ("lib/local.ex", 1, "Shop.Local", "derives from `Disk`")),
         ("what implements Shop.Hook", ("lib/local.ex", 1, "Shop.Local", "derives from `Hook`")),
@@ -186,14 +182,12 @@ async def test_implementations_are_found_apart_from_their_type(
         assert rows(await search(workspace, query)) == [found], query
 
 
-async def test_the_uses_of_what_is_no_class_may_derive_from_it(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_the_uses_of_what_is_no_class_may_derive_from_it(index_files: IndexFiles) -> None:
     files = {
         "base.lua": "local Base = {}\nfunction Base:extend(o) end\nreturn Base\n",
         "sub.lua": 'local Base = require("base")\nlocal Sub = Base:extend{}\n',
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     result = await search(workspace, "subclasses of Base")
     assert result.warnings == ["what derives from a variable is unknown: these are its uses"]
     assert ("sub.lua", 2) in {(hit.path, hit.best_line) for hit in result.results}
@@ -206,12 +200,9 @@ async def test_an_unused_name_leads_to_its_definition(workspace: EngineWorkspace
     assert rows(result) == [("shop/base.py", 16, "unused", "function")]
 
 
-async def test_the_question_mark_may_belong_to_a_name_of_ruby(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_the_question_mark_may_belong_to_a_name_of_ruby(index_files: IndexFiles) -> None:
     text = "class Story\n  def is_gone?\n  end\n  def show\n    1 if is_gone?\n  end\nend\n"
-    write_files(tmp_path, {"story.rb": text})
-    workspace = await built(make_workspace(tmp_path))
+    workspace = await index_files({"story.rb": text})
     for query in ("who calls is_gone?", "who calls Story.is_gone?"):
         result = await search(workspace, query)
         assert [row[2] for row in rows(result)] == ["Story.show"], query
@@ -234,27 +225,22 @@ async def test_a_template_may_call_what_no_code_calls(
     )
 
 
-async def test_an_unknown_name_leads_to_texts_with_it(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
-    write_files(tmp_path, {"app.py": "import numpy\n\nx = numpy.linspace_of(3)\n"})
-    workspace = await built(make_workspace(tmp_path))
+async def test_an_unknown_name_leads_to_texts_with_it(index_files: IndexFiles) -> None:
+    workspace = await index_files({"app.py": "import numpy\n\nx = numpy.linspace_of(3)\n"})
     result = await search(workspace, "where is linspace_of used")
     assert "nothing is defined with the name linspace_of" in result.reason
     assert rows(result)[0][:2] == ("app.py", 3)
     assert result.search_type_used == "text"
 
 
-async def test_a_module_of_others_is_imported_by_lines(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_a_module_of_others_is_imported_by_lines(index_files: IndexFiles) -> None:
     files = {
         "app.py": "import os\nimport numpy as np\n\nnp.zeros(1)\n",
         "lib.py": "from numpy.linalg import norm\n",
         "notes.md": "The files import numpy arrays.\n",
         "other.py": "numpy = None\n",
     }
-    workspace = await built(make_workspace(write_files(tmp_path, files)))
+    workspace = await index_files(files)
     result = await search(workspace, "which files import numpy")
     assert "nothing imports numpy" in result.reason
     found = {(hit.path, hit.best_line or hit.line) for hit in result.results}
@@ -269,24 +255,20 @@ async def test_a_word_that_is_no_name_is_a_word_of_the_question(
     assert "clean" in {hit.symbol for hit in result.results}
 
 
-async def test_tests_named_after_a_name_come_first(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
-    write_files(
-        tmp_path,
+async def test_tests_named_after_a_name_come_first(index_files: IndexFiles) -> None:
+    workspace = await index_files(
         {
             "store.py": "def purge():\n    return 1\n\n\ndef fill():\n    return 2\n",
             "tests/test_all.py": "from store import purge\n\n\ndef test_it():\n    purge()\n",
             "tests/test_store.py": "from store import purge\n\n\ndef test_purge():\n    purge()\n",
-        },
+        }
     )
-    workspace = await built(make_workspace(tmp_path))
     result = await search(workspace, "which tests cover purge()")
     assert [row[2] for row in rows(result)] == ["test_purge", "test_it"]
 
 
 async def test_a_struct_implements_an_interface_with_what_it_embeds(
-    make_workspace: MakeWorkspace, tmp_path: Path
+    index_files: IndexFiles,
 ) -> None:
     files = {
         "go.mod": "module shop\n",
@@ -300,15 +282,14 @@ async def test_a_struct_implements_an_interface_with_what_it_embeds(
         ),
         "search/provider.go": "package search\n\ntype Provider struct{}\n",
     }
-    write_files(tmp_path, files)
-    workspace = await built(make_workspace(tmp_path))
+    workspace = await index_files(files)
     for query in ("what implements Provider", "implementations of auth.Provider"):
         result = await search(workspace, query)
         assert [row[2] for row in rows(result)] == ["Google"], query
 
 
 async def test_classes_without_a_name_and_extensions_implement_an_interface(
-    make_workspace: MakeWorkspace, tmp_path: Path
+    index_files: IndexFiles,
 ) -> None:
     files = {
         "Listener.kt": "interface Listener { fun pick() }\n",
@@ -316,8 +297,7 @@ async def test_classes_without_a_name_and_extensions_implement_an_interface(
         "delegate.swift": "protocol Delegate { func changed() }\nclass Window {}\n",
         "use.swift": "extension Window: Delegate {\n    func changed() {}\n}\n",
     }
-    write_files(tmp_path, files)
-    workspace = await built(make_workspace(tmp_path))
+    workspace = await index_files(files)
     for query, name in (
         ("implementations of Listener", "show"),
         ("what implements Delegate", "Window"),
@@ -326,9 +306,7 @@ async def test_classes_without_a_name_and_extensions_implement_an_interface(
         assert [row[2] for row in rows(result)] == [name], query
 
 
-async def test_tests_of_rust_are_in_the_file_of_what_they_test(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_tests_of_rust_are_in_the_file_of_what_they_test(index_files: IndexFiles) -> None:
     text = """\
         pub fn resize(size: u32) -> u32 { size }
         fn draw() { resize(1); }
@@ -339,15 +317,12 @@ async def test_tests_of_rust_are_in_the_file_of_what_they_test(
             fn grows() { assert_eq!(resize(2), 2); }
         }
         """
-    write_files(tmp_path, {"src/lib.rs": textwrap.dedent(text)})
-    workspace = await built(make_workspace(tmp_path))
+    workspace = await index_files({"src/lib.rs": textwrap.dedent(text)})
     result = await search(workspace, "tests for resize()")
     assert [row[2] for row in rows(result)] == ["tests.grows"]
 
 
-async def test_callers_in_tests_of_rust_come_last(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_callers_in_tests_of_rust_come_last(index_files: IndexFiles) -> None:
     text = """\
         pub fn resize(size: u32) -> u32 { size }
         #[cfg(test)]
@@ -361,8 +336,7 @@ async def test_callers_in_tests_of_rust_come_last(
         async fn shrinks() { resize(1); }
         fn draw() { resize(1); }
         """
-    write_files(tmp_path, {"src/lib.rs": textwrap.dedent(text)})
-    workspace = await built(make_workspace(tmp_path))
+    workspace = await index_files({"src/lib.rs": textwrap.dedent(text)})
     result = await search(workspace, "who calls resize()")
     assert [row[2] for row in rows(result)] == ["draw", "checks.grows", "shrinks"]
 

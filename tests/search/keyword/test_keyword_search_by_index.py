@@ -72,8 +72,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def workspace(make_workspace: MakeWorkspace, shop: Path) -> EngineWorkspace:
-    workspace = await built(make_workspace(shop))
-    return workspace
+    return await built(make_workspace(shop))
 
 
 async def test_files_that_no_term_matches_are_added_with_their_passage(

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from asking import answered, pages
-from conftest import MakeWorkspace, Recorder, built, git_init, write_files
+from conftest import IndexFiles, MakeWorkspace, Recorder, built, git_init, write_files
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.index.builder.folder import FolderIndex
 from winnow.search.answer.shorten import estimated_tokens
@@ -175,11 +175,9 @@ async def test_pages_cover_everything_in_order(
         await find(workspace, "other", cursor=paged[0].cursor)
 
 
-async def test_an_answer_fits_the_tokens_it_may_have(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_an_answer_fits_the_tokens_it_may_have(index_files: IndexFiles) -> None:
     lines = [f'def item_{n}(a: int) -> int:\n    """Item {n} of many."""\n' for n in range(20)]
-    workspace = await built(make_workspace(write_files(tmp_path, {"a.py": "".join(lines)})))
+    workspace = await index_files({"a.py": "".join(lines)})
     for tokens in (100, 400, 800, 1200, 1600, 2400):
         result = await find(workspace, "item", max_tokens=tokens)
         assert estimated_tokens(result) <= max(tokens, 220)
