@@ -239,6 +239,16 @@ async def built(workspace: EngineWorkspace) -> EngineWorkspace:
     return workspace
 
 
+@pytest.fixture
+def workspace(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
+    return make_workspace(project)
+
+
+@pytest.fixture
+async def indexed(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
+    return await built(make_workspace(project))
+
+
 IndexFiles = Callable[[dict[str, str]], Awaitable[EngineWorkspace]]
 
 

@@ -18,6 +18,7 @@ from winnow.index.similar_names import (
 )
 from winnow.search.code.semantic import names_near
 from winnow.symbols.search.name_table import NameTable
+from winnow.workspace import EngineWorkspace
 
 # Time to read a file on a busy machine.
 SECONDS = 20.0
@@ -77,13 +78,11 @@ def test_distance_matches_its_recursive_definition(word: str, other: str, most: 
 
 
 async def test_the_index_suggests_only_current_definitions(
-    make_workspace: MakeWorkspace, project: Path
+    indexed: EngineWorkspace, project: Path
 ) -> None:
-    workspace = await built(make_workspace(project))
-
     async def near(word: str) -> list[str]:
-        async with workspace.index.snapshot({}, SECONDS) as (view, _):
-            tables = await view.read(view.names, workspace.names)
+        async with indexed.index.snapshot({}, SECONDS) as (view, _):
+            tables = await view.read(view.names, indexed.names)
             return await view.read(lambda: list(terms_of_index(view, tables)([word])))
 
     assert await near("plugn") == [
@@ -92,7 +91,7 @@ async def test_the_index_suggests_only_current_definitions(
         "test_load_plugin",
     ]
     write_files(project, {"src/registry.py": "registry = {}\n"})
-    workspace.files_changed([project / "src/registry.py"])
+    indexed.files_changed([project / "src/registry.py"])
     assert await near("register_plugn") == []
 
 

@@ -93,10 +93,7 @@ ALL = {
 }
 
 
-async def test_a_build_has_the_scope_of_searches(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = make_workspace(project)
+async def test_a_build_has_the_scope_of_searches(workspace: EngineWorkspace, project: Path) -> None:
     assert workspace.index.state().state == "none"
     reports: list[tuple[int, int]] = []
     await workspace.index.build(lambda done, total: reports.append((done, total)))
@@ -215,25 +212,23 @@ CHANGES: dict[str, tuple[Change, dict[str, str]]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_unreported_changes_are_found(
-    make_workspace: MakeWorkspace, project: Path, change: str
+    indexed: EngineWorkspace, project: Path, change: str
 ) -> None:
-    workspace = await built(make_workspace(project))
     do, expected = CHANGES[change]
     do(project)
-    assert await names(workspace) == expected
-    assert (await state(workspace))[0] == "ready"
+    assert await names(indexed) == expected
+    assert (await state(indexed))[0] == "ready"
 
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_reported_changes_are_found(
-    make_workspace: MakeWorkspace, project: Path, change: str, monkeypatch: pytest.MonkeyPatch
+    indexed: EngineWorkspace, project: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = await built(make_workspace(project))
-    assert await names(workspace) == ALL
+    assert await names(indexed) == ALL
     monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
     do, expected = CHANGES[change]
     do(project)
-    assert await names(workspace) == ALL
+    assert await names(indexed) == ALL
     reported = [
         "src/main.py",
         "src/start.py",
@@ -242,20 +237,19 @@ async def test_reported_changes_are_found(
         ".gitignore",
         "x/y.py",
     ]
-    workspace.files_changed([project / path for path in reported])
-    assert await names(workspace) == expected
+    indexed.files_changed([project / path for path in reported])
+    assert await names(indexed) == expected
 
 
 @requires_posix
 async def test_a_symlink_in_place_of_a_folder_has_no_files(
-    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: EngineWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = await built(make_workspace(project))
     monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
     (project / "src").rename(project.parent / "moved")
     (project / "src").symlink_to(project.parent / "moved")
-    workspace.files_changed([project / "src"])
-    assert {path for path in await names(workspace) if path.startswith("src/")} == set()
+    indexed.files_changed([project / "src"])
+    assert {path for path in await names(indexed) if path.startswith("src/")} == set()
 
 
 async def test_a_change_of_the_same_size_at_the_same_time_is_found(
@@ -285,22 +279,16 @@ async def test_a_branch_switch_of_two_hundred_files_is_indexed(
     assert await names(workspace) == {**ALL, **expected}
 
 
-async def test_a_slow_update_makes_the_state_stale(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = await built(make_workspace(project))
+async def test_a_slow_update_makes_the_state_stale(indexed: EngineWorkspace, project: Path) -> None:
     write_files(project, {f"f{number}.py": "def f(): ...\n" * 50 for number in range(100)})
-    async with workspace.index.snapshot({}, 0.0) as (view, index_state):
+    async with indexed.index.snapshot({}, 0.0) as (view, index_state):
         assert index_state.state == "stale"
         assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
-    assert await state(workspace) == ("ready", 104, 104)
+    assert await state(indexed) == ("ready", 104, 104)
 
 
-async def test_unsaved_documents_replace_files(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = await built(make_workspace(project))
-    workspace.open_documents = lambda: {
+async def test_unsaved_documents_replace_files(indexed: EngineWorkspace, project: Path) -> None:
+    indexed.open_documents = lambda: {
         project / "src/main.py": "def unsaved(): ...\n",
         project / "src/loader.py": FILES["src/loader.py"],  # as on disk
         project / "ignored/never/saved.py": "def fresh(): ...\n",
@@ -308,11 +296,11 @@ async def test_unsaved_documents_replace_files(
         project.parent / "outside.py": "def outside(): ...\n",
     }
     expected = {**ALL, "src/main.py": "unsaved", "ignored/never/saved.py": "fresh"}
-    assert await names(workspace) == expected
-    workspace.open_documents = lambda: {project / "src/main.py": "def unsaved_again(): ...\n"}
-    assert await names(workspace) == {**ALL, "src/main.py": "unsaved_again"}
-    workspace.open_documents = dict
-    assert await names(workspace) == ALL
+    assert await names(indexed) == expected
+    indexed.open_documents = lambda: {project / "src/main.py": "def unsaved_again(): ...\n"}
+    assert await names(indexed) == {**ALL, "src/main.py": "unsaved_again"}
+    indexed.open_documents = dict
+    assert await names(indexed) == ALL
 
 
 @requires_posix
@@ -335,9 +323,8 @@ async def test_a_client_may_spell_a_folder_differently(
 
 
 async def test_files_are_indexed_on_request_without_an_index(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     paths = [f"{project}/src/main.py", f"{project}/src/loader.py", f"{project}/gone.py", "/x.py"]
     found = [path async for some in workspace.index.index_files(paths, SECONDS) for path in some]
     assert sorted(found) == sorted(paths[:2])
@@ -349,9 +336,8 @@ async def test_files_are_indexed_on_request_without_an_index(
 
 
 async def test_indexing_on_request_stops_at_the_time_limit(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     started = time.monotonic()
     found = [some async for some in workspace.index.index_files([f"{project}/src/main.py"], 0.0)]
     assert found == []
@@ -415,30 +401,28 @@ async def test_a_folder_with_too_many_files_is_not_indexed(
     }
 
 
-async def test_a_deleted_index_is_rebuilt(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = await built(make_workspace(project))
+async def test_a_deleted_index_is_rebuilt(indexed: EngineWorkspace, project: Path) -> None:
     shutil.rmtree(project / ".winnow")
-    assert await names(workspace) == ALL
+    assert await names(indexed) == ALL
     assert len(list((project / ".winnow").glob("index-*.db"))) == 1
 
 
 async def test_a_full_disk_leaves_a_temporary_index(
-    make_workspace: MakeWorkspace, project: Path
+    indexed: EngineWorkspace, project: Path
 ) -> None:
-    workspace = await built(make_workspace(project))
-    (folder,) = workspace.index.folder_indexes()
+    (folder,) = indexed.index.folder_indexes()
     store = await folder.store()
     pages = value_of(store._writer, "PRAGMA page_count")
     store._writer.execute(f"PRAGMA max_page_count={pages}")
     more = {f"f{n}.py": f"def f{n}(): ...\n" * 10 for n in range(200)}
     write_files(project, more)
-    await names(workspace)
-    found = await names(workspace)
+    await names(indexed)
+    found = await names(indexed)
     assert found == {**ALL, **{f"f{n}.py": " ".join([f"f{n}"] * 10) for n in range(200)}}
     assert (await folder.store()).is_temporary
-    (problem,) = (await workspace.index.problems()).values()
+    (problem,) = (await indexed.index.problems()).values()
     assert problem.endswith("cannot be written: database or disk is full")
-    assert await state(workspace) == ("ready", 204, 204)
+    assert await state(indexed) == ("ready", 204, 204)
 
 
 @requires_posix
@@ -557,39 +541,34 @@ async def test_an_index_answers_while_it_is_rebuilt(
     assert await names(workspace) == ALL
 
 
-async def test_a_disabled_index_ignores_changes(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = await built(make_workspace(project))
-    workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
+async def test_a_disabled_index_ignores_changes(indexed: EngineWorkspace, project: Path) -> None:
+    indexed.reconfigure(Config(index=IndexSettings(enabled=False)))
     # The index gets the new settings a moment later, and the file is saved before that.
     write_files(project, {"src/main.py": "def later(): ...\n"})
-    workspace.files_changed([project / "src/main.py"])
-    assert workspace.index._updates._updating is None
-    await workspace.index.follow_settings()
-    workspace.reconfigure(Config())
-    await workspace.index.build()
-    assert (await names(workspace))["src/main.py"] == "later"
+    indexed.files_changed([project / "src/main.py"])
+    assert indexed.index._updates._updating is None
+    await indexed.index.follow_settings()
+    indexed.reconfigure(Config())
+    await indexed.index.build()
+    assert (await names(indexed))["src/main.py"] == "later"
 
 
 async def test_an_unsaved_document_that_timed_out_makes_the_answer_stale(
-    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: EngineWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = await built(make_workspace(project))
     file = project / "src/main.py"
     buffers = {file: "def principal(): ...\n"}
     states = []
     for seconds in (0.0, SECONDS):
         monkeypatch.setattr(unsaved, "UNSAVED_SECONDS", seconds)
-        async with workspace.index.snapshot(buffers, SECONDS) as (view, index_state):
+        async with indexed.index.snapshot(buffers, SECONDS) as (view, index_state):
             states.append((index_state.state, [one.name for one in view.definitions_in(str(file))]))
     assert states == [("stale", ["main"]), ("ready", ["principal"])]
 
 
 async def test_excluded_files_are_counted_only_after_a_write(
-    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: EngineWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = await built(make_workspace(project))
     asked = []
     count_left_out = problems.count_left_out
 
@@ -599,12 +578,12 @@ async def test_excluded_files_are_counted_only_after_a_write(
 
     monkeypatch.setattr("winnow.index.workspace_index.count_left_out", counted)
     for _ in range(3):
-        assert await state(workspace) == ("ready", 4, 4)
-        assert (await workspace.index.left_out()).binary is None
+        assert await state(indexed) == ("ready", 4, 4)
+        assert (await indexed.index.left_out()).binary is None
     assert len(asked) == 1
     write_files(project, {"src/data.bin": "\0" * 10})
-    assert await state(workspace) == ("ready", 5, 5)
-    assert (await workspace.index.left_out()).binary == 1
+    assert await state(indexed) == ("ready", 5, 5)
+    assert (await indexed.index.left_out()).binary == 1
 
 
 async def test_builds_of_one_folder_run_one_after_another(
@@ -622,10 +601,8 @@ async def test_builds_of_one_folder_run_one_after_another(
 
 
 async def test_a_request_does_not_wait_for_a_check_after_reported_changes(
-    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: EngineWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = await built(make_workspace(project))
-
     async def check(*_: object) -> None:
         await asyncio.Event().wait()
 
@@ -633,10 +610,10 @@ async def test_a_request_does_not_wait_for_a_check_after_reported_changes(
     file = project / "src/main.py"
     for number in range(3):
         file.write_text(f"def changed{number}(): ...\n")
-        workspace.files_changed([file])
-        found = await asyncio.wait_for(names(workspace, 10 * SECONDS), SECONDS)
+        indexed.files_changed([file])
+        found = await asyncio.wait_for(names(indexed, 10 * SECONDS), SECONDS)
         assert found == {**ALL, "src/main.py": f"changed{number}"}
-        assert workspace.index.state().state == "stale"
+        assert indexed.index.state().state == "stale"
 
 
 async def test_a_store_opened_by_a_cancelled_request_is_closed(

@@ -40,10 +40,7 @@ async def test_feedback_is_recorded_for_the_search(
     assert TOOLS["feedback"].plain(result) == "src/loader.py: recorded for 'load_plugin' (grep)"
 
 
-async def test_unknown_searches_and_paths_are_refused(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = make_workspace(project)
+async def test_unknown_searches_and_paths_are_refused(workspace: EngineWorkspace) -> None:
     found = (await call(workspace, "grep", pattern="load_plugin")).search_id
     told = {"search_id": found, "path": "src/loader.py", "action": "opened"}
     with pytest.raises(UnknownSearch) as unknown:
@@ -82,18 +79,17 @@ async def test_feedback_and_metrics_warn_if_learning_is_off(
 
 
 async def test_metrics_report_once_that_the_index_is_full(
-    make_workspace: MakeWorkspace, project: Path
+    indexed: EngineWorkspace, project: Path
 ) -> None:
-    workspace = await built(make_workspace(project))
-    (folder,) = workspace.index.folder_indexes()
+    (folder,) = indexed.index.folder_indexes()
     store = await folder.store()
     assert store.trim(0)
     write_files(project, {"src/new.py": "new = 1\n"})
-    assert await workspace.index.refresh([project / "src/new.py"], 30)
-    assert any(FULL in one for one in workspace.index.problem_messages())
+    assert await indexed.index.refresh([project / "src/new.py"], 30)
+    assert any(FULL in one for one in indexed.index.problem_messages())
     for _ in range(3):
-        await call(workspace, "grep", pattern="load_plugin")
-    metrics = await call(workspace, "search_metrics")
+        await call(indexed, "grep", pattern="load_plugin")
+    metrics = await call(indexed, "search_metrics")
     (found,) = metrics.improvements
     assert found.setting == "index.max_index_size_mb"
     assert found.what.endswith("MB: raise the limit")

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, built, requires_posix, write_files
+from conftest import MakeWorkspace, requires_posix, write_files
 from frontends.cli.test_cli import winnow
 from frontends.lsp.conftest import StartClient, start_client  # noqa: F401 - a fixture
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
 from winnow.tools import TOOLS
 from winnow.tools.search_docs import SearchDocsResult
 from winnow.types import no_progress
+from winnow.workspace import EngineWorkspace
 
 # Valid params without a path, for every tool that has a path.
 PARAMS: dict[str, dict[str, Any]] = {
@@ -69,9 +70,8 @@ def test_the_table_has_every_tool_with_a_path() -> None:
 
 @pytest.mark.parametrize("name", PARAMS)
 async def test_a_missing_path_is_not_found(
-    name: str, project: Path, make_workspace: MakeWorkspace
+    name: str, project: Path, workspace: EngineWorkspace
 ) -> None:
-    workspace = make_workspace(project)
     for form in MISSING:
         path = form.format(root=project)
         error = await error_of(workspace, name, path)
@@ -102,19 +102,15 @@ async def test_a_missing_path_outside_is_refused_as_outside(
 @pytest.mark.parametrize(
     "name", sorted({*PARAMS} - {"document_text", "feedback", "find_references"})
 )
-async def test_an_excluded_path_is_found(
-    name: str, project: Path, make_workspace: MakeWorkspace
-) -> None:
-    workspace = make_workspace(project)
+async def test_an_excluded_path_is_found(name: str, workspace: EngineWorkspace) -> None:
     paths = ["ignored", ".hidden"] if name == "tree" else ["ignored/cache.py", ".hidden/secret.py"]
     for path in paths:
         await TOOLS[name].call(workspace, params_of(name, path), no_progress)
 
 
 async def test_search_docs_finds_nothing_at_a_missing_path_and_names_it(
-    project: Path, make_workspace: MakeWorkspace
+    project: Path, workspace: EngineWorkspace
 ) -> None:
-    workspace = make_workspace(project)
     for path in ("nothing.pdf", "nowhere", f"{project}/nothing.pdf", "nowhere/*.pdf"):
         params = {"query": "x", "path": path}
         result = await TOOLS["search_docs"].call(workspace, params, no_progress)
@@ -156,13 +152,12 @@ async def test_a_similar_path_outside_is_not_suggested(
 
 
 async def test_a_refresh_of_a_deleted_file_removes_it_and_reports_it(
-    project: Path, make_workspace: MakeWorkspace
+    project: Path, indexed: EngineWorkspace
 ) -> None:
-    workspace = await built(make_workspace(project))
     (project / "src/registry.py").unlink()
-    assert isinstance(await error_of(workspace, "refresh", "src/registry.py"), NotFound)
-    await TOOLS["refresh"].call(workspace, {"paths": ["src"]}, no_progress)
-    assert workspace.index.state().files_indexed == 4
+    assert isinstance(await error_of(indexed, "refresh", "src/registry.py"), NotFound)
+    await TOOLS["refresh"].call(indexed, {"paths": ["src"]}, no_progress)
+    assert indexed.index.state().files_indexed == 4
 
 
 @pytest.mark.slow

@@ -105,9 +105,8 @@ async def test_every_search_is_stored_under_the_id_of_its_answer(
 
 @pytest.mark.usefixtures("kept")
 async def test_a_search_is_stored_with_all_its_fields(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     began = time.time()
     result = await call(workspace, "grep", pattern="load_plugin", path="src", max_results=1)
     page = await call(
@@ -193,9 +192,8 @@ async def test_when_off_nothing_is_written_and_answers_still_have_ids(
 
 
 async def test_reading_files_and_boosts_creates_no_store(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     await call(workspace, "read_file", path="src/loader.py")
     assert await workspace.history.boosts("load_plugin", _absolute(project)) == {}
     assert await workspace.history.suggestions("load", no_terms) == []

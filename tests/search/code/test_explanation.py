@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asking import answered
-from conftest import IndexFiles, MakeWorkspace, built
+from conftest import IndexFiles, MakeWorkspace
 from winnow.config import Config, IndexSettings
 from winnow.search.code.explanation import ExplainedTerm, NamedPlace
 from winnow.tools import TOOLS
@@ -35,11 +35,8 @@ async def search(workspace: EngineWorkspace, query: str, **params: Any) -> CodeS
     return await answered(TOOL, CodeSearchResult, workspace, raw)
 
 
-async def test_the_parts_of_a_report_are_named(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = await built(make_workspace(project))
-    result = await search(workspace, REPORT)
+async def test_the_parts_of_a_report_are_named(indexed: EngineWorkspace) -> None:
+    result = await search(indexed, REPORT)
     found = result.explanation
     assert found is not None
     assert found.title == "Plugins are loaded twice"
@@ -84,9 +81,8 @@ async def test_without_an_index_words_have_weights_only(
 
 @pytest.mark.parametrize("tool", ["code_search", "semantic_search"])
 async def test_only_an_explained_answer_has_an_explanation(
-    make_workspace: MakeWorkspace, project: Path, tool: str
+    workspace: EngineWorkspace, project: Path, tool: str
 ) -> None:
-    workspace = make_workspace(project)
     for wanted in (True, False):
         params = {"query": "how are plugins loaded", "explain": wanted}
         result: Any = await TOOLS[tool].call(workspace, params, no_progress)

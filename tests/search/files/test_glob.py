@@ -207,10 +207,7 @@ async def test_invalid_patterns_are_refused(
         await glob(make_workspace(project), pattern)
 
 
-async def test_other_invalid_params_are_refused(
-    project: Path, make_workspace: MakeWorkspace
-) -> None:
-    workspace = make_workspace(project)
+async def test_other_invalid_params_are_refused(project: Path, workspace: EngineWorkspace) -> None:
     for pattern in ("", "  "):
         with pytest.raises(EmptyQuery):
             await glob(workspace, pattern)
@@ -429,10 +426,7 @@ async def test_streamed_files_are_not_repeated_in_the_result(
 # --- scope ---------------------------------------------------------------------------------
 
 
-async def test_ignored_and_hidden_files_are_found_on_request(
-    project: Path, make_workspace: MakeWorkspace
-) -> None:
-    workspace = make_workspace(project)
+async def test_ignored_and_hidden_files_are_found_on_request(workspace: EngineWorkspace) -> None:
     assert await paths(workspace, "*.py", include_ignored=True, path="ignored") == [
         "ignored/cache.py"
     ]
@@ -534,9 +528,8 @@ async def test_several_roots_list_each_file_once(
 
 
 async def test_unsaved_documents_are_found_with_their_size(
-    project: Path, make_workspace: MakeWorkspace
+    project: Path, workspace: EngineWorkspace
 ) -> None:
-    workspace = make_workspace(project)
     workspace.open_documents = lambda: {
         project / "src/main.py": "é" * 1_000,
         project / "new/folder/x.py": "text",
@@ -557,9 +550,8 @@ async def test_unsaved_documents_are_found_with_their_size(
 
 
 async def test_documents_that_cannot_be_copied_are_reported(
-    project: Path, make_workspace: MakeWorkspace
+    project: Path, workspace: EngineWorkspace
 ) -> None:
-    workspace = make_workspace(project)
     workspace.open_documents = lambda: {project / "x": "a file", project / "x/y.py": "below a file"}
     assert (await glob(workspace)).warnings == [
         "1 unsaved documents could not be copied: their saved files are listed"

@@ -77,8 +77,7 @@ async def test_the_structure_of_a_project(make_workspace: MakeWorkspace, project
     )
 
 
-async def test_depth_include_hidden_and_sizes(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
+async def test_depth_include_hidden_and_sizes(workspace: EngineWorkspace, project: Path) -> None:
     assert await text(workspace, include=["m*.py", "*.md"]) == [
         "project/", "  docs/", "    plugins.md", "  src/", "    main.py",
     ]  # fmt: skip
@@ -98,8 +97,7 @@ async def test_depth_include_hidden_and_sizes(make_workspace: MakeWorkspace, pro
         assert (await tree(workspace, path=path)).text == (await tree(workspace)).text
 
 
-async def test_invalid_paths_are_refused(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
+async def test_invalid_paths_are_refused(workspace: EngineWorkspace) -> None:
     with pytest.raises(NotAFolder) as file:
         await tree(workspace, path="src/main.py")
     assert file.value.data == {"kind": "not_a_folder", "path": "src/main.py"}
@@ -316,8 +314,7 @@ async def test_empty_folders_are_shown_and_special_files_are_not(
     assert await text(workspace, include=["x"]) == [f"{tmp_path.name}/", "  a/", "    x"]
 
 
-async def test_unsaved_documents_are_shown(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
+async def test_unsaved_documents_are_shown(workspace: EngineWorkspace, project: Path) -> None:
     workspace.open_documents = lambda: {
         project / "src/main.py": "é" * 500,
         project / "new/folder/x.py": "text",

@@ -175,8 +175,7 @@ async def test_pattern_options_work(make_workspace: MakeWorkspace, tmp_path: Pat
     ]
 
 
-async def test_an_invalid_pattern_is_reported(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
+async def test_an_invalid_pattern_is_reported(workspace: EngineWorkspace) -> None:
     with pytest.raises(EmptyQuery):
         await grep(workspace, "")
     for mode in ("matches", "files", "counts"):
@@ -192,9 +191,7 @@ async def test_an_invalid_pattern_is_reported(make_workspace: MakeWorkspace, pro
 
 
 @pytest.mark.usefixtures("way")
-async def test_scope_is_controllable(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
-
+async def test_scope_is_controllable(workspace: EngineWorkspace) -> None:
     async def files(**params: Any) -> list[str]:
         return sorted({match.path for match in (await grep(workspace, "plugin", **params)).matches})
 
@@ -228,8 +225,7 @@ async def test_a_path_with_a_range_of_lines_is_searched_only_there(
     assert none.warnings == ["0 matches in lines 20 to 30; other lines were not searched"]
 
 
-async def test_modes_answer_files_and_counts(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
+async def test_modes_answer_files_and_counts(workspace: EngineWorkspace) -> None:
     counts = await grep(workspace, "load_plugin", mode="counts")
     assert counts.files == [
         GrepFile(path="src/loader.py", matches=3),
@@ -318,10 +314,7 @@ async def test_a_change_before_the_page_is_reported(
     assert "changed since" in " ".join(gone.completeness.reasons)
 
 
-async def test_a_cursor_of_another_search_is_refused(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = make_workspace(project)
+async def test_a_cursor_of_another_search_is_refused(workspace: EngineWorkspace) -> None:
     cursor = (await grep(workspace, "plugin", max_results=1)).cursor
     with pytest.raises(InvalidParams, match="cursor"):
         await grep(workspace, "load", max_results=1, cursor=cursor)
@@ -494,11 +487,7 @@ async def test_a_binary_file_is_searched_on_request(
         assert places(found) == [("a.bin", 1, 1), ("a.bin", 3, 1)]
 
 
-async def test_no_match_reports_matches_in_excluded_files(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = make_workspace(project)
-
+async def test_no_match_reports_matches_in_excluded_files(workspace: EngineWorkspace) -> None:
     async def warnings(pattern: str, **params: Any) -> list[str]:
         return (await grep(workspace, pattern, **params)).warnings
 
@@ -625,9 +614,8 @@ async def test_an_incomplete_count_of_excluded_matches_reports_it(
 
 
 async def test_globs_are_accepted_as_people_write_them(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     for glob in ("./src/*.py", f"{project}/src/*.py", "/src/*.py", "src/*.py"):
         found = await grep(workspace, "^registry", include=[glob])
         assert places(found) == [("src/registry.py", 1, 1)], glob
@@ -766,9 +754,8 @@ async def test_a_timeout_is_an_error_or_an_incomplete_answer(
 
 @pytest.mark.usefixtures("way")
 async def test_unsaved_documents_replace_the_files_on_disk(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     workspace.open_documents = lambda: {
         project / "src/loader.py": "nothing\nunsaved needle\n",
         project / "src/new.py": "needle in a new file\n",
@@ -795,10 +782,9 @@ async def test_unsaved_documents_replace_the_files_on_disk(
 
 
 async def test_unsaved_hidden_documents_are_found_on_request(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
     """Found by review: no search found them, and no answer reported it."""
-    workspace = make_workspace(project)
     workspace.open_documents = lambda: {
         project / ".env": "needle\n",
         project / ".d/e.py": "needle\n",
@@ -829,8 +815,7 @@ async def test_a_change_of_an_unsaved_document_before_the_page_is_reported(
 # --- where ---------------------------------------------------------------------------------
 
 
-async def test_open_and_changed_files_only(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
+async def test_open_and_changed_files_only(workspace: EngineWorkspace, project: Path) -> None:
     nothing = await grep(workspace, "plugin", scope="open")
     assert nothing.matches == []
     assert nothing.warnings == ["scope='open' has only 0 files"]

@@ -189,8 +189,7 @@ async def test_every_term_has_its_counts(make_workspace: MakeWorkspace, project:
     assert (missing.files, missing.matches, missing.bytes, missing.status) == (0, 0, 0, "no_match")
 
 
-async def test_scope_is_controllable(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = make_workspace(project)
+async def test_scope_is_controllable(workspace: EngineWorkspace) -> None:
     assert set(paths(await search(workspace, "load_plugin", path="tests"))) == {
         "tests/test_loader.py"
     }
@@ -253,9 +252,8 @@ async def test_cut_lines_are_reported(make_workspace: MakeWorkspace, project: Pa
 
 
 async def test_the_text_of_open_documents_counts_not_that_on_disk(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     workspace.open_documents = lambda: {
         project / "src/loader.py": "def load_addon():\n    pass\n",
         project / "src/fresh.py": "x = load_addon()\n",
@@ -278,9 +276,8 @@ async def test_ignore_files_elsewhere_do_not_hide_unsaved_documents(
 
 
 async def test_an_unsaved_hidden_document_is_found_on_request(
-    make_workspace: MakeWorkspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
-    workspace = make_workspace(project)
     workspace.open_documents = lambda: {
         project / ".env": "load_addon\n",
         project / ".d/e.py": "load_addon\n",
@@ -646,10 +643,7 @@ async def test_the_local_ranker_can_be_requested(
 # --- length --------------------------------------------------------------------------------
 
 
-async def test_a_cursor_continues_where_the_answer_stopped(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = make_workspace(project)
+async def test_a_cursor_continues_where_the_answer_stopped(workspace: EngineWorkspace) -> None:
     whole = await search(workspace, "plugin")
     found: list[str] = []
     cursor: str | None = ""

@@ -38,13 +38,10 @@ async def names(workspace: EngineWorkspace, name: str, **params: Any) -> list[st
     return [one.qualified_name for one in (await find(workspace, name, **params)).symbols]
 
 
-async def test_a_complete_index_needs_no_ripgrep(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = await built(make_workspace(project))
-    programs = msgspec.structs.replace(workspace.config.programs, rg="/no/such/rg")
-    workspace.reconfigure(msgspec.structs.replace(workspace.config, programs=programs))
-    assert "Loader" in await names(workspace, "Loader")
+async def test_a_complete_index_needs_no_ripgrep(indexed: EngineWorkspace) -> None:
+    programs = msgspec.structs.replace(indexed.config.programs, rg="/no/such/rg")
+    indexed.reconfigure(msgspec.structs.replace(indexed.config, programs=programs))
+    assert "Loader" in await names(indexed, "Loader")
 
 
 async def test_a_definition_has_all_fields(make_workspace: MakeWorkspace, project: Path) -> None:
@@ -102,14 +99,11 @@ async def test_a_definition_has_all_fields(make_workspace: MakeWorkspace, projec
     assert whole.doc == "How large it is."
 
 
-async def test_exact_names_come_first_and_tests_last(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = await built(make_workspace(project))
-    assert await names(workspace, "load_plugin") == [
+async def test_exact_names_come_first_and_tests_last(indexed: EngineWorkspace) -> None:
+    assert await names(indexed, "load_plugin") == [
         "Loader.load_plugin", "Loader.load_plugins", "test_load_plugin"
     ]  # fmt: skip
-    (found,) = (await find(workspace, "test_load_plugin")).symbols
+    (found,) = (await find(indexed, "test_load_plugin")).symbols
     assert (found.path, found.place) == ("tests/test_loader.py", "test")
 
 
@@ -128,19 +122,16 @@ async def test_exact_names_come_first_and_tests_last(
     ],
 )
 async def test_params_narrow(
-    make_workspace: MakeWorkspace, project: Path, params: dict[str, Any], expected: list[str]
+    indexed: EngineWorkspace, params: dict[str, Any], expected: list[str]
 ) -> None:
-    workspace = await built(make_workspace(project))
-    assert await names(workspace, "load_plugin", **params) == expected
+    assert await names(indexed, "load_plugin", **params) == expected
 
 
 async def test_without_results_the_answer_reports_matches_without_filters(
-    make_workspace: MakeWorkspace, project: Path
+    indexed: EngineWorkspace,
 ) -> None:
-    workspace = await built(make_workspace(project))
-
     async def warnings(name: str, **params: Any) -> list[str]:
-        result = await find(workspace, name, **params)
+        result = await find(indexed, name, **params)
         assert (result.total_found, result.symbols, result.truncated) == (0, [], False)
         return result.warnings
 
@@ -187,30 +178,28 @@ async def test_an_answer_fits_the_tokens_it_may_have(index_files: IndexFiles) ->
 
 
 async def test_an_answer_is_never_older_than_the_disk(
-    make_workspace: MakeWorkspace, project: Path
+    indexed: EngineWorkspace, project: Path
 ) -> None:
     """No client reports these changes, and the last scan of the disk may be very recent."""
-    workspace = await built(make_workspace(project))
-    assert len(await names(workspace, "load_plugin")) == 3
+    assert len(await names(indexed, "load_plugin")) == 3
     write_files(project, {"src/loader.py": "\n\nclass Loader:\n    def load_plugin(): ...\n"})
-    first, second = (await find(workspace, "load_plugin")).symbols
+    first, second = (await find(indexed, "load_plugin")).symbols
     assert (first.qualified_name, first.line) == ("Loader.load_plugin", 4)
     assert second.qualified_name == "test_load_plugin"
     os.remove(project / "src/loader.py")
-    assert await names(workspace, "load_plugin") == ["test_load_plugin"]
+    assert await names(indexed, "load_plugin") == ["test_load_plugin"]
 
 
-async def test_unsaved_text_counts(make_workspace: MakeWorkspace, project: Path) -> None:
-    workspace = await built(make_workspace(project))
-    workspace.open_documents = lambda: {
+async def test_unsaved_text_counts(indexed: EngineWorkspace, project: Path) -> None:
+    indexed.open_documents = lambda: {
         project / "src/loader.py": "class Unloader:\n    pass\n",
         project / "src/new.py": "def brand_new(): ...\n",
     }
-    assert await names(workspace, "Loader") == ["Unloader"]
-    assert await names(workspace, "brand_new") == ["brand_new"]
-    assert (await names(workspace, ""))[:2] == ["Unloader", "brand_new"]
-    workspace.open_documents = dict
-    assert await names(workspace, "brand_new") == []
+    assert await names(indexed, "Loader") == ["Unloader"]
+    assert await names(indexed, "brand_new") == ["brand_new"]
+    assert (await names(indexed, ""))[:2] == ["Unloader", "brand_new"]
+    indexed.open_documents = dict
+    assert await names(indexed, "brand_new") == []
 
 
 async def test_definitions_in_excluded_files_are_unknown(
@@ -239,13 +228,12 @@ async def test_a_prototype_comes_after_its_definition(
 
 
 async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
-    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: EngineWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scan for changes took longer than a request waits, and the new file was not known."""
-    workspace = await built(make_workspace(project))
     write_files(project, {"src/new.py": "def load_plug(): ...\n"})
     _scan_without_end(monkeypatch)
-    result = await find(workspace, "load_plug")
+    result = await find(indexed, "load_plug")
     assert (result.symbols[0].qualified_name, result.symbols[0].path) == (
         "load_plug",
         "src/new.py",
@@ -318,13 +306,10 @@ async def test_a_search_that_begins_again_streams_each_symbol_once(
     assert len(streamed) == len(set(streamed))
 
 
-async def test_an_index_that_is_complete_streams_its_answer_once(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = await built(make_workspace(project))
+async def test_an_index_that_is_complete_streams_its_answer_once(indexed: EngineWorkspace) -> None:
     recorder = Recorder()
     recorder.streaming = True
-    result = await find(workspace, "load_plugin", recorder)
+    result = await find(indexed, "load_plugin", recorder)
     (partial,) = recorder.partials
     assert isinstance(partial, FindSymbolPartial)
     assert (result.symbols, result.returned, len(partial.symbols)) == ([], 3, 3)
@@ -345,10 +330,7 @@ async def test_several_folders_are_searched_as_one(
     )
 
 
-async def test_params_that_do_not_fit_are_refused(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
-    workspace = make_workspace(project)
+async def test_params_that_do_not_fit_are_refused(workspace: EngineWorkspace) -> None:
     for params, error in [
         ({"kind": "thing"}, InvalidParams),
         ({"path": "missing"}, NotFound),
@@ -361,16 +343,13 @@ async def test_params_that_do_not_fit_are_refused(
             await find(workspace, "x", **params)  # type: ignore[arg-type]
 
 
-async def test_typed_queries_find_the_best_symbols(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
+async def test_typed_queries_find_the_best_symbols(indexed: EngineWorkspace, project: Path) -> None:
     """The function behind workspace/symbol."""
-    workspace = await built(make_workspace(project))
-    async with workspace.index.snapshot({}) as (view, _):
-        found = search_symbols(view, workspace.names, "Loader::load", limit=1)
+    async with indexed.index.snapshot({}) as (view, _):
+        found = search_symbols(view, indexed.names, "Loader::load", limit=1)
         assert [one.name for one in found.symbols] == ["Loader::load_plugin"]
         open_files = [f"{project.as_posix()}/src/registry.py"]
-        found = search_symbols(view, workspace.names, "", limit=10, open_files=open_files)
+        found = search_symbols(view, indexed.names, "", limit=10, open_files=open_files)
         assert [one.name for one in found.symbols] == [
             "register_plugin", "Loader", "test_load_plugin"
         ]  # fmt: skip
