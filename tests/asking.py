@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
+from winnow.tools import TOOLS
 from winnow.tools.registry import Tool
 from winnow.types import Answer, Progress, no_progress
 from winnow.workspace import EngineWorkspace
 
 A = TypeVar("A", bound=Answer)
+
+
+async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
+    return await TOOLS[tool].call(workspace, params, no_progress)
 
 
 async def answered(

@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 import pytest_asyncio
@@ -237,6 +237,14 @@ async def built(workspace: EngineWorkspace) -> EngineWorkspace:
     """Build the index of a workspace, and return the workspace."""
     await workspace.index.build()
     return workspace
+
+
+def with_limits(rg: str = "", **limits: Any) -> Config:
+    """Return a configuration with some limits, and another ripgrep."""
+    layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
+    config, problems = merge_layer(Config(), layer, "test")
+    assert not problems
+    return config
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from winnow.index.builder.extraction import extract_file
+from winnow.index.builder.folder import FolderIndex
 from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.store.file_record import IndexJob, Part
 from winnow.index.store.store import Store
 from winnow.symbols.language import language_of
+from winnow.workspace import EngineWorkspace
 
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -43,3 +45,9 @@ def indexed(*roots: Path, overlay: Overlay | None = None) -> Iterator[Snapshot]:
             fill(store, root)
             readers.append(store.reader())
         yield stack.enter_context(Snapshot([root.as_posix() for root in roots], readers, overlay))
+
+
+def folder_of(workspace: EngineWorkspace) -> FolderIndex:
+    """Return the index of the only folder."""
+    (folder,) = workspace.index.folder_indexes()
+    return folder

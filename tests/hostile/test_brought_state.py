@@ -15,7 +15,6 @@ import pytest
 
 from commands import command
 from conftest import MakeWorkspace, git, git_commit, git_init, write_files
-from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS
 from winnow.index.builder.disk_scan import content_keys
 from winnow.index.store.store import Store
 from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
@@ -122,16 +121,8 @@ def folders(
     return clones(tmp_path, made, state)
 
 
-@pytest.fixture
-def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give symbol searches enough time: otherwise their answers would report timeouts."""
-    for module, names in PATIENT.items():
-        for name in names:
-            monkeypatch.setattr(f"{module}.{name}", PATIENT_SECONDS)
-
-
 async def test_a_foreign_state_folder_does_not_change_answers_of_the_engine(
-    make_workspace: MakeWorkspace, folders: tuple[Path, Path], time_to_read: None
+    make_workspace: MakeWorkspace, folders: tuple[Path, Path]
 ) -> None:
     found: list[list[Any]] = []
     notices: list[list[str]] = []

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from asking import call
 from conftest import MakeWorkspace, aged, requires_linux
 from damages import damage
 from hazard_table import Row
@@ -20,7 +21,6 @@ from index.tiers import (
     answers,
     answers_of_a_new_index,
     build_texts,
-    call,
     copy_tree,
     count_files,
     small_batches,

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from asking import call
 from conftest import MakeWorkspace, built, git_init, write_files
 from winnow.tools import TOOLS
-from winnow.types import no_progress
-from winnow.workspace import EngineWorkspace
 
 FILES = {"a.py": "def load(): ...\n", "sub/b.py": "def save(): ...\n"}
 BY_ONE_FILE = "there is nothing to index: .gitignore excludes all files"
-
-
-async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
-    return await TOOLS[tool].call(workspace, params, no_progress)
 
 
 @pytest.fixture

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, built, git_commit, write_files
-from indexed import MAX_BYTES, fill
+from indexed import MAX_BYTES, fill, folder_of
 from waiting_for import until
 from winnow.config import Config, Limits
 from winnow.errors import NoSymbol
 from winnow.index import occurrences
 from winnow.index.builder import writing
 from winnow.index.builder.extraction import extract_file
-from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.occurrences import SearchedNames, unread_files, words_for
 from winnow.index.snapshot import Snapshot
@@ -79,11 +78,6 @@ async def workspace(tmp_path: Path, make_workspace: MakeWorkspace) -> EngineWork
 async def references(workspace: EngineWorkspace, name: str) -> list[str]:
     result: Any = await TOOLS["find_references"].call(workspace, {"name": name}, no_progress)
     return [f"{one.path}:{one.line} {one.kind}" for one in result.references]
-
-
-def folder_of(workspace: EngineWorkspace) -> FolderIndex:
-    (folder,) = workspace.index.folder_indexes()
-    return folder
 
 
 async def counts(workspace: EngineWorkspace) -> tuple[int, int | None]:

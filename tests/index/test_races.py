@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, built, git_init, requires_linux, write_files
-from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
+from index.test_texts import SECONDS, candidates, eventually, holding
+from indexed import folder_of
 from waiting_for import until
 from winnow.config import Config, merge_layer
 from winnow.errors import SearchFailed

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, aged, built, git, git_commit, write_files
-from index.test_texts import FILES, folder_of, holding, read_files
-from indexed import fill
+from index.test_texts import FILES, holding, read_files
+from indexed import fill, folder_of
 from winnow.index.builder import other_indexes, reuse
 from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
 from winnow.index.store import rows

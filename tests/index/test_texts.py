@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from conftest import MakeWorkspace, aged, built, git, git_commit, requires_linux, write_files
+from indexed import folder_of
 from waiting_for import until
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.index.builder.extraction import extract_file
-from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.size_limit import FULL_AT, MEGABYTE
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.not_covered import NotCovered
@@ -53,11 +53,6 @@ def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(IndexWorkers, "extract", recorded)
     return asked
-
-
-def folder_of(workspace: EngineWorkspace) -> FolderIndex:
-    (folder,) = workspace.index.folder_indexes()
-    return folder
 
 
 async def texts(workspace: EngineWorkspace) -> dict[str, str]:

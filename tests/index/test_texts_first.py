@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from asking import call
 from conftest import MakeWorkspace, git_commit, write_files
-from indexed import fill
+from indexed import fill, folder_of
 from waiting_for import until
 from winnow.config import Config, IndexSettings
 from winnow.index.builder import writing
-from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FULL, NO_DEFINITIONS, FileRecord, IndexJob
 from winnow.index.store.store import Store
@@ -111,10 +111,6 @@ async def only_texts(workspace: EngineWorkspace) -> AsyncIterator[asyncio.Task[N
         await asyncio.gather(building, return_exceptions=True)
 
 
-async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
-    return await TOOLS[tool].call(workspace, params, no_progress)
-
-
 async def test_a_name_found_as_text_only_says_that_its_definition_may_follow(
     project: Path,
     make_server: MakeServer,
@@ -139,11 +135,6 @@ async def test_a_name_found_as_text_only_says_that_its_definition_may_follow(
 async def passages(workspace: EngineWorkspace) -> list[Any]:
     found = await call(workspace, "semantic_search", **MEANING)
     return list(found.results)
-
-
-def folder_of(workspace: EngineWorkspace) -> FolderIndex:
-    (folder,) = workspace.index.folder_indexes()
-    return folder
 
 
 async def problems(workspace: EngineWorkspace) -> dict[str, int]:

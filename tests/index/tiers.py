@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 import winnow
+from asking import call
 from conftest import MakeWorkspace, aged, git_init
 from waiting_for import until
 from winnow.config import Config, LearningSettings
@@ -28,8 +29,6 @@ from winnow.index.builder import writing
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import NO_DEFINITIONS, FileRecord, IndexJob
 from winnow.storage.state_folder import OWN_FOLDER
-from winnow.tools import TOOLS
-from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
 SMALL_BATCHES = {"MANY_NEW": 0, "FEW_COMPLETE": 0, "BATCH_FILES": 3}
@@ -180,10 +179,6 @@ async def build_texts(workspace: EngineWorkspace) -> None:
         await until(lambda: workspace.index.state().knows_all_texts)
         building.cancel()
         await asyncio.gather(building, return_exceptions=True)
-
-
-async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
-    return await TOOLS[tool].call(workspace, params, no_progress)
 
 
 async def answers(workspace: EngineWorkspace) -> list[Any]:

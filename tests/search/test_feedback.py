@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from asking import call
 from conftest import MakeWorkspace, built, write_files
 from winnow.config import Config, merge_layer
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace, UnknownSearch
 from winnow.index.store.file_record import FULL
 from winnow.tools import TOOLS
 from winnow.tools.feedback import LEARNING_OFF
-from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
-
-
-async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
-    return await TOOLS[tool].call(workspace, params, no_progress)
 
 
 async def test_feedback_is_recorded_for_the_search(

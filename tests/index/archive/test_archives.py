@@ -22,7 +22,8 @@ import pytest
 
 from conftest import MakeWorkspace, aged, git, git_commit, requires_posix, write_files
 from index.test_reuse import CHANGED, MANY, NOT_REUSED, facts
-from index.test_texts import FILES, folder_of, read_files
+from index.test_texts import FILES, read_files
+from indexed import folder_of
 from planted import all_planted
 from winnow.index.archive import manifest as manifests
 from winnow.index.archive.manifest import (

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from conftest import MakeWorkspace, git_commit, write_files
+from indexed import folder_of
 from waiting_for import SECONDS, until
-from winnow.index.builder.folder import FolderIndex
 from winnow.index.store.store import Store
 from winnow.search.index.rows import FolderStatus
 from winnow.search.index.state import read_status
@@ -38,11 +38,6 @@ def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"winnow.search.symbols.search.{name}", 60.0)
     monkeypatch.setattr("winnow.search.index.background.OPEN_SECONDS", 60.0)
     monkeypatch.setattr("winnow.search.index.state.STATUS_SECONDS", 60.0)
-
-
-def folder_of(workspace: EngineWorkspace) -> FolderIndex:
-    (folder,) = workspace.index.folder_indexes()
-    return folder
 
 
 def database_of(project: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_files
+from conftest import MakeWorkspace, Recorder, git_init, requires_posix, with_limits, write_files
 from unending_ripgrep import UNENDING, unending_ripgrep
 from winnow.config import Config, merge_layer
 from winnow.errors import (
@@ -56,13 +56,6 @@ async def all_places(workspace: EngineWorkspace, pattern: str, **params: Any) ->
         assert result.truncated
         params["cursor"] = result.cursor
     raise AssertionError("the pages do not end")
-
-
-def with_limits(rg: str = "", **limits: Any) -> Config:
-    layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
-    config, problems = merge_layer(Config(), layer, "test")
-    assert not problems
-    return config
 
 
 @pytest.fixture(params=["probe", "count"])

@@ -21,6 +21,7 @@ from conftest import (
     models_config,
     requires_permissions,
     requires_posix,
+    with_limits,
     write_files,
 )
 from model_server import ModelServer
@@ -63,13 +64,6 @@ def paths(result: KeywordSearchResult) -> list[str]:
 
 def statuses(result: KeywordSearchResult) -> dict[str, str]:
     return {term.term: term.status for term in result.terms}
-
-
-def with_limits(rg: str = "", **limits: Any) -> Config:
-    layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
-    config, problems = merge_layer(Config(), layer, "test")
-    assert not problems
-    return config
 
 
 # --- REQ-KWS-001 and 002: search, scope, broad terms ---------------------------------------
