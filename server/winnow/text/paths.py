@@ -32,6 +32,8 @@ _COLUMN = re.compile(r".+:[0-9]{1,9}:([0-9]{1,9}):?", re.S)
 LAST_LINE = 999_999_999
 # `send`, `Client.send`, `Client::send`, `Client#send`, `Net\Client`
 _SYMBOL_NAME = re.compile(r"\\?\w+(?:(?:\.|::|->|#|\\)\w+)*")
+# `a.py:send`, `a.py:Client.send`, `test_a.py::TestClient::test_send[1]`
+_MEMBER = re.compile(rf"(.+?\.\w+)::?({_SYMBOL_NAME.pattern})(?:\[.*\])?", re.S)
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -136,6 +138,13 @@ def lines_of_part(located: Located) -> tuple[int, int] | None:
 def is_symbol_name(text: str) -> bool:
     """Return True if a text may be the name of a symbol: `send` is, `src/send` is not."""
     return _SYMBOL_NAME.fullmatch(text) is not None
+
+
+def member_of(text: str) -> tuple[str, str] | None:
+    """Return the file and the symbol that a text such as `a.py:Client.send` or
+    `test_a.py::test_send[1]` names, or None."""
+    found = _MEMBER.fullmatch(text)
+    return (found[1], found[2]) if found else None
 
 
 def paths_of_deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.shorten import estimated_tokens, shorten
 from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
 from winnow.search.shared.place import REPOSITORY, SharedPlace, place_below, shared_place
-from winnow.text.paths import is_symbol_name, locate, place_of, shown_folder
+from winnow.text.paths import is_symbol_name, locate, member_of, place_of, shown_folder
 from winnow.text.plural import counted
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
@@ -333,15 +333,18 @@ async def _lines_or_definition(
         return await read_file_text(workspace, request)
     except NotFound as error:
         missing = error
-    if request.ranges != merge_ranges([]) or not is_symbol_name(request.path):
+    file, name = _file_and_symbol(workspace, request.path)
+    if request.ranges != merge_ranges([]) or not is_symbol_name(name):
         raise await _with_named_file(workspace, missing, request.path, progress)
     from winnow.search.files.definitions import definition_named
 
     try:
-        definition = await definition_named(workspace, request.path, progress)
+        definition = await definition_named(workspace, name, progress, file)
     except NotFound as error:
         if error.meant:
             raise
+        if file:
+            raise NotFound(request.path, f"{file!r} defines no {name!r}") from None
         missing = missing if missing.meant else error
         raise await _with_named_file(workspace, missing, request.path, progress) from None
     at = msgspec.structs.replace(request, path=definition.path, ranges=[definition.lines])
@@ -350,17 +353,27 @@ async def _lines_or_definition(
     return msgspec.structs.replace(found, warnings=warnings, symbol=definition.symbol)
 
 
+def _file_and_symbol(workspace: EngineWorkspace, path: str) -> tuple[str, str]:
+    """Return the file and the symbol of a path such as `a.py:send`; "" as the file if there is
+    none."""
+    if found := member_of(path):
+        with contextlib.suppress(NotFound, PathOutsideWorkspace):
+            locate(found[0], workspace.search_roots(), tuple(workspace.buffers))
+            return found
+    return "", path
+
+
 async def _with_named_file(
     workspace: EngineWorkspace, missing: NotFound, path: str, progress: Progress
 ) -> NotFound:
     """Return the error; if there are files of this name in other folders, with their paths."""
-    if missing.meant:
-        return missing
-    from winnow.search.code.files import files_named
-
     place = place_of(path)
     bare = place[0] if place else path
     name = bare.replace("\\", "/").rpartition("/")[2]
+    if f"/{missing.meant}".endswith(f"/{name}{path[len(bare) :]}"):
+        return missing
+    from winnow.search.code.files import files_named
+
     try:
         found = await files_named(workspace, workspace.scope(Filters()), name, progress)
     except SearchError:

@@ -54,6 +54,26 @@ async def test_a_name_reads_the_definition(
     assert result.warnings == []
 
 
+@pytest.mark.parametrize(
+    "path", ["src/other.py:send", "src/other.py::send", "src/other.py::send[case-1]"]
+)
+async def test_a_file_with_a_name_reads_its_definition_in_that_file(
+    path: str, make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    result = await read(make_workspace, folder, path=path)
+    assert (result.path, result.chunks[0].content) == ("src/other.py", FILES["src/other.py"])
+    assert result.warnings == []
+
+
+async def test_a_name_that_the_file_does_not_define_is_an_error(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    with pytest.raises(NotFound, match=r"'src/other\.py' defines no 'Client\.send'"):
+        await read(make_workspace, folder, path="src/other.py:Client.send")
+    with pytest.raises(NotFound, match=r"Did you mean 'src/other\.py'\?"):
+        await read(make_workspace, folder, path="src/othr.py:send")
+
+
 async def test_other_definitions_of_the_name_are_named(
     make_workspace: MakeWorkspace, folder: Path
 ) -> None:
@@ -116,6 +136,9 @@ async def test_a_file_in_another_folder_is_suggested(
     assert raised.value.meant == "deep/in/handlers.py" + ":3-4" * (":" in path)
     with pytest.raises(NotFound, match=r"Files of this name: deep/a\.py, deep/in/a\.py"):
         await read(make_workspace, folder, path="a.py")
+    write_files(folder, {"data.py": ""})
+    with pytest.raises(NotFound, match=r"Files of this name: deep/a\.py, deep/in/a\.py"):
+        await read(make_workspace, folder, path="a.py:1-2")
     result = await read(make_workspace, folder, path="deep\\in\\handlers.py")
     assert result.chunks[0].content == "a = 1\n"
 

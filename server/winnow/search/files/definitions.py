@@ -37,13 +37,13 @@ class NamedDefinition(NamedTuple):
 
 
 async def definition_named(
-    workspace: EngineWorkspace, name: str, progress: Progress
+    workspace: EngineWorkspace, name: str, progress: Progress, file: str = ""
 ) -> NamedDefinition:
-    """Return the best definition of exactly this name.
+    """Return the best definition of exactly this name, in a ``file`` if it is given.
 
-    Raises NotFound, with the closest name of a symbol if there is one.
+    Raises NotFound; without a ``file``, with the closest name of a symbol if there is one.
     """
-    scope = workspace.scope(Filters())
+    scope = workspace.scope(Filters(path=file))
     try:
         for parts in spellings(name):
             dotted = ".".join(parts)
@@ -53,7 +53,7 @@ async def definition_named(
             if search.symbols():
                 break
         suggestion = None
-        if not search.symbols() and language_of(name) is None:
+        if not (search.symbols() or file) and language_of(name) is None:
             suggestion = await name_meant(workspace, name, progress)
     except IndexUnavailable:
         raise NotFound(name) from None
