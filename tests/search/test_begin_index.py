@@ -107,6 +107,21 @@ async def test_a_deleted_index_is_not_coming(workspace: EngineWorkspace) -> None
     assert workspace.index.state().state == "none"
 
 
+async def test_an_answer_says_once_that_the_index_is_being_built(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.lifetime = Lifetime.SERVER
+    monkeypatch.setattr(Throttle, "shortage", "other programs use 97 % of the processors")
+    monkeypatch.setattr(Throttle, "reason", "a request is being answered")
+    built = Built(workspace)
+    await asked(workspace)
+    answer = await TOOLS["find_references"].call(workspace, {"name": "part_7"}, no_progress)
+    [reason] = answer.completeness.reasons
+    assert "indexing waits: other programs use 97 % of the processors" in reason
+    assert reason.endswith("): types and imports in other files may still be unknown")
+    built.may_build.set()
+
+
 async def test_an_answer_says_what_the_index_waits_for(
     workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -545,12 +545,7 @@ class WorkspaceIndex:
 
     def problem_messages(self) -> list[str]:
         """Explain why folders are not fully indexed."""
-        folders = self.folder_indexes()
-        found = problem_messages(folders, self._builds.was_requested)
-        waits_for = self.throttle.reason if self._builds.is_running else ""
-        if waits_for and not all(folder.complete for folder in folders):
-            found.append(f"background work waits: {waits_for}")
-        return found
+        return problem_messages(self.folder_indexes(), self._builds.was_requested)
 
     async def problems(self) -> dict[str, str]:
         """Return the files that could not be indexed, by absolute path, and the reasons; also

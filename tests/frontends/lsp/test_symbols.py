@@ -130,7 +130,7 @@ def test_the_progress_ends_with_what_an_answer_lacks(folder: Path) -> None:
         session.ask("textDocument/references", {**asked, "workDoneToken": "uses"})
         uses = session.progress("uses")[-1]
         assert uses["kind"] == "end"
-        assert uses["message"].startswith("the index is not built (")
+        assert uses["message"].startswith("there is no index: ")
         return "; 1 more uses of 'send' have receivers of unknown type" in uses["message"]
 
     wait_until(ends_with_all)

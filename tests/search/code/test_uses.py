@@ -122,7 +122,7 @@ async def test_callers_are_found_without_an_index(
     assert len(result.results) == 6
     assert result.results[0].why == "calls `purge`"
     [reason] = result.completeness.reasons
-    assert reason.startswith("the index is not built")
+    assert reason.startswith("there is no index: types and imports")
     # A check finds the files that the request has read, and must not take them for an index.
     with workspace.index.beginning_none():
         await workspace.index.refresh([], 10)

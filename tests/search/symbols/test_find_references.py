@@ -374,7 +374,7 @@ async def test_answers_report_the_state_of_the_index(workspace: EngineWorkspace)
     cold = await find(workspace, name="Client.send")
     assert cold.completeness.index is not None
     assert cold.completeness.index.state == "none"
-    assert "the index is not built" in cold.completeness.reasons[0]
+    assert "there is no index" in cold.completeness.reasons[0]
     workspace.reconfigure(Config())
     await workspace.index.build()
     warm = await find(workspace, name="Client.send")

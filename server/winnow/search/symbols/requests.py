@@ -28,6 +28,7 @@ from winnow.index.store.file_record import may_have_symbols
 from winnow.index.workspace_index import CATCH_UP_SECONDS, NOTHING
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
+from winnow.search.index.state import state_in_words
 from winnow.search.symbols.navigation import Navigation
 from winnow.text.definition_patterns import DefinitionPattern, files_with
 from winnow.text.lines import SourceTexts
@@ -271,16 +272,11 @@ def completeness_of(
 
 def index_reasons(workspace: EngineWorkspace, answered: SymbolAnswer[T]) -> list[str]:
     """Return why an answer may be incomplete because of the index."""
-    reasons = []
     state = answered.state
-    if not state.knows_all:
-        is_coming = state.state == "building"
-        reasons.append(
-            f"the index is {'being built' if is_coming else 'not built'}"
-            f" ({state.files_indexed} of {state.files_total} files): types and imports in other"
-            " files may still be unknown"
-        )
-    reasons += [f"the index is incomplete: {problem}" for problem in answered.problem_messages]
+    lacks = "" if state.knows_all else state_in_words(workspace.index, state)
+    reasons = [f"{lacks}: types and imports in other files may still be unknown"] * bool(lacks)
+    problems = [problem for problem in answered.problem_messages if problem not in lacks]
+    reasons += [f"the index is incomplete: {problem}" for problem in problems]
     if state.state == "stale":
         reasons.append("some changed files are not indexed yet")
     if answered.timed_out:
