@@ -25,7 +25,7 @@ from winnow.search.code import indexed
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.index_status import IndexStatusResult
-from winnow.types import COMPLETE, no_progress
+from winnow.types import COMPLETE, IndexState, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
 SCALES = 'def weigh_parcel(parcel):\n    """Weigh a parcel."""\n    return 1\n'
@@ -147,6 +147,23 @@ async def problems(workspace: EngineWorkspace) -> dict[str, int]:
 
 def segments_on_disk(project: Path) -> set[str]:
     return {file.stem.rpartition("-")[2] for file in (project / ".winnow").glob("*.seg")}
+
+
+async def test_a_search_that_lacks_a_few_texts_says_that_they_are_missing(
+    project: Path,
+    make_server: MakeServer,
+    definitions: Definitions,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace):
+        monkeypatch.setattr(IndexState, "knows_all_texts", False)
+        found = await call(workspace, "semantic_search", **MEANING)
+        assert found.fallback is None
+        [reason] = found.completeness.reasons
+        assert reason.endswith(
+            "): the other files are missing here, and the order of results may change"
+        )
 
 
 async def test_a_search_by_meaning_answers_from_the_texts(

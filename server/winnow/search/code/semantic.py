@@ -255,8 +255,10 @@ async def _find_passages(
         nothing = [*nothing_indexed(workspace), *path_not_indexed(workspace, scope)]
         found = _only_indexed(scope, query, indexed, wanted, nothing)
         if not has_definitions:
-            so_far = f"{state_in_words(workspace.index, state)}: the order of results may change"
-            found = with_state(found, state, so_far)
+            change = "the order of results may change"
+            if not state.knows_all_texts:
+                change = f"the other files are missing here, and {change}"
+            found = with_state(found, state, f"{state_in_words(workspace.index, state)}: {change}")
         return Passages(found, _engine(indexed), indexed.model)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, scope, query, progress)
