@@ -249,6 +249,12 @@ async def test_an_answer_of_a_stale_index_says_so(
     assert (defined.search_type_used, defined.results[0].path) == ("symbol", "src/new.py")
 
 
+async def test_a_reason_is_given_once(unindexed: EngineWorkspace) -> None:
+    result = await search(unindexed, "who calls no_such_name")
+    assert result.reason.count("nothing is defined with the name no_such_name") == 1
+    assert "in the files read so far (" in result.reason
+
+
 async def test_without_an_index_other_forms_of_the_words_are_found(
     unindexed: EngineWorkspace,
 ) -> None:

@@ -246,8 +246,7 @@ def _reason(query: str, attempts: Sequence[_Attempt]) -> str:
     reason = why if why.startswith("search_type") else f"{shown!r}: {why}"
     if _finds_route(attempts[-1].reading):  # as another reading of the request
         return reason
-    failed = [attempt.why_not for attempt in attempts[:-1]]
-    return "; ".join(dict.fromkeys([reason, *failed]))
+    return _joined([reason, *(attempt.why_not for attempt in attempts[:-1])])
 
 
 def _finds_route(reading: QueryReading) -> bool:
@@ -264,7 +263,17 @@ def _fallback(attempts: Sequence[_Attempt]) -> SearchFallback | None:
     reasons = [attempt.why_not for attempt in attempts[:-1]]
     if last.result.fallback is not None:
         reasons.append(last.result.fallback.reason)
-    return SearchFallback(wanted=first, used=used, reason="; ".join(dict.fromkeys(reasons)))
+    return SearchFallback(wanted=first, used=used, reason=_joined(reasons))
+
+
+def _joined(reasons: Sequence[str]) -> str:
+    """Return reasons as one text, without those that others begin with."""
+    distinct = dict.fromkeys(reasons)
+    return "; ".join(
+        reason
+        for reason in distinct
+        if not any(other != reason and other.startswith(reason) for other in distinct)
+    )
 
 
 # --- the searches --------------------------------------------------------------------------
