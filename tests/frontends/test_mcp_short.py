@@ -119,6 +119,24 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
             {"path": "src/loader.py", "spans": "2-4"},
         ),
         ("read", {"path": "src/loader.py", "offset": 2}, {"path": "src/loader.py", "spans": "2-"}),
+        (
+            "read",
+            {"path": "src/loader.py", "view_range": [2, -1]},
+            {"path": "src/loader.py", "spans": "2-"},
+        ),
+        (
+            "grep",
+            {"pattern": "LOAD", "-i": True, "type": "py", "output_mode": "files_with_matches"},
+            {"pattern": "LOAD", "case_sensitive": False, "file_types": "py", "mode": "files"},
+        ),
+        ("grep", {"pattern": "load", "mode": "count"}, {"pattern": "load", "mode": "counts"}),
+        ("grep", {"pattern": "x", "path": "./src/*.py"}, {"pattern": "x", "include": "src/*.py"}),
+        ("search", {"query": "load", "path": ["src"]}, {"query": "load", "path": "src"}),
+        (
+            "references",
+            {"name": "load_plugin", "kinds": ["calls"]},
+            {"name": "load_plugin", "kinds": ["call"]},
+        ),
         ("references", {"symbol": "load_plugin"}, {"name": "load_plugin"}),
         ("references", {"name": "load_plugn"}, {"name": "Loader.load_plugin"}),
         ("references", {"name": "Loader::load_plugns"}, {"name": "Loader.load_plugins"}),
@@ -135,6 +153,13 @@ async def test_an_error_has_the_corrected_call_and_that_works(
         shown = json.loads(call)
         assert shown == corrected
         assert not (await client.call_tool(name, shown)).is_error
+
+
+async def test_a_corrected_call_names_the_params_that_it_lacks(project: Path) -> None:
+    async with connected_here(project, *SHORT) as client:
+        answer = await client.call_tool("search", {"query": "loader", "offset": 5, "page": 2})
+    lacks = "Corrected call, without `offset`, `page`: search "
+    assert text_of(answer).endswith(f'{lacks}{{"query":"loader"}}')
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from winnow.frontends.incidents import new_incident
 from winnow.search.answer.shorten import measured_as
 from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents, short_list
-from winnow.tools.correction import corrected
+from winnow.tools.correction import Correction, corrected
 from winnow.tools.registry import BUDGET, VALID_FIELDS, Tool
 from winnow.types import Answer, Progress, Result
 from winnow.workspace import EngineWorkspace, Lifetime
@@ -221,8 +221,8 @@ class _Session:
         except SearchError as error:
             # A result for the model, which can act on it, not a protocol error.
             text = error.message if self.all_tools else _for_short_list(error.message, tool)
-            if call := corrected(tool, params.arguments or {}, error):
-                text += f"\nCorrected call: {params.name} {msgspec.json.encode(call).decode()}"
+            if correction := corrected(tool, params.arguments or {}, error):
+                text += f"\n{_corrected_call(params.name, correction)}"
             return types.CallToolResult(
                 content=[types.TextContent(text=text)],
                 is_error=True,
@@ -309,6 +309,13 @@ class _Session:
             raise MCPError(types.INVALID_PARAMS, error.message, error.data) from None
         text = types.TextResourceContents(uri=uri, mime_type="text/plain", text=tool.plain(result))
         return types.ReadResourceResult(contents=[text])
+
+
+def _corrected_call(name: str, correction: Correction) -> str:
+    """Return a corrected call as text, with the names of the params that it lacks."""
+    lacks = f", without {', '.join(f'`{one}`' for one in correction.dropped)}"
+    call = msgspec.json.encode(correction.call).decode()
+    return f"Corrected call{lacks * bool(correction.dropped)}: {name} {call}"
 
 
 def _for_short_list(message: str, tool: Tool[Any, Any]) -> str:

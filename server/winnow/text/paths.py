@@ -162,7 +162,7 @@ def _hint(path: str, missing: str, root: str, lines: str, *, several: bool) -> t
     from winnow.text.nearby import close_path
 
     if {"*", "?"}.intersection(path):
-        return "`path` is not a glob pattern here", ""
+        return "`path` is not a glob pattern: searches take one as `include`", ""
     if not (close := close_path(missing.removesuffix(lines), root)):
         return "", ""
     shown = shown_path(os.path.join(root, close) if several else close)[0] + lines

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec import inspect as inspection
 
 from winnow.errors import InvalidParams, InvalidPattern, NoSymbol, NotFound, SearchError
-from winnow.tools.registry import LIMITS, Tool
+from winnow.tools.registry import LIMITS, Tool, choices_of, is_list_of_ranges
 
 # Names that models use for a param, because other tools call it so.
 _OTHER_NAMES = {
@@ -22,27 +22,43 @@ _OTHER_NAMES = {
     "name": ("symbol", "query", "symbol_name", "identifier"),
     "path": ("file", "file_path", "filename", "filepath", "directory", "folder", "dir", "uri"),
     "include": ("glob", "globs", "include_pattern", "file_pattern", "files"),
-    "spans": ("lines", "range", "ranges", "line_range"),
-    "context_lines": ("context", "lines_of_context"),
+    "file_types": ("type", "file_type", "filetype", "language", "lang"),
+    "spans": ("lines", "range", "ranges", "line_range", "view_range"),
+    "context_lines": ("context", "lines_of_context", "-C"),
     "literal": ("fixed_strings", "fixed", "is_literal"),
+    "mode": ("output_mode",),
 }
+# Names that models use for the opposite of a param.
+_OPPOSITES = {"case_sensitive": ("-i", "ignore_case", "case_insensitive")}
+# Values that the search tools of agents have for `mode`.
+_OTHER_VALUES = {"content": "matches", "files_with_matches": "files"}
 # The first and the last line of a file, which `spans` has as one text.
 _FIRST = ("start_line", "line_start", "first_line", "from_line", "start")
 _LAST = ("end_line", "line_end", "last_line", "to_line", "end")
 # The first line and the number of lines, as other tools for reading files have them.
 _OFFSET, _COUNT = "offset", ("limit", "max_lines", "num_lines", "count", "length")
+_NAMES_OF_LINES = {_OFFSET, *_COUNT, *_FIRST, *_LAST}
 _LIMITS = (*LIMITS, "top_k", "k", "count", "num_results", "n", "max", "head_limit")
 SIMILAR = 0.75
+_GLOB = re.compile(r"[^/].*[*?]|[*?]", re.S)
 # Lookaround, references to groups, and line ends.
 _UNSUPPORTED = re.compile(r"\(\?<?[=!]|\\[1-9]|\\n|\n")
 
 
+class Correction(NamedTuple):
+    """The params of the call that was probably meant, and those of the wrong call that it lacks."""
+
+    call: dict[str, Any]
+    dropped: Sequence[str] = ()
+
+
 def corrected(
     tool: Tool[Any, Any], raw: Mapping[str, Any], error: SearchError
-) -> dict[str, Any] | None:
-    """Return the params of the call that was probably meant; None if that is unclear."""
+) -> Correction | None:
+    """Return the call that was probably meant; None if that is unclear."""
+    dropped: Sequence[str] = ()
     if isinstance(error, NotFound):
-        call = {**raw, "path": error.meant} if error.meant and "path" in raw else None
+        call = _with_known_path(tool, raw, error.meant)
     elif isinstance(error, NoSymbol):
         call = {**raw, "name": error.meant} if error.meant else None
     elif isinstance(error, InvalidPattern):
@@ -50,7 +66,7 @@ def corrected(
         is_text = "literal" in _kinds(tool) and not _UNSUPPORTED.search(error.data["pattern"])
         call = {**raw, "literal": True} if is_text else None
     elif isinstance(error, InvalidParams):
-        call = _with_known_params(tool, raw)
+        call, dropped = _with_known_params(tool, raw)
     else:
         call = None
     if call is None or call == raw:
@@ -59,21 +75,45 @@ def corrected(
         tool.parse(call)
     except InvalidParams:
         return None
-    return call
+    return Correction(call, dropped)
 
 
-def _with_known_params(tool: Tool[Any, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return params with known names and values of their types."""
+def _with_known_path(
+    tool: Tool[Any, Any], raw: Mapping[str, Any], meant: str
+) -> dict[str, Any] | None:
+    """Return params with the path that was ``meant``, or a glob where globs are accepted."""
+    path = raw.get("path")
+    if not isinstance(path, str):
+        return None
+    if meant:
+        return {**raw, "path": meant}
+    if "include" in raw or "include" not in _kinds(tool) or not _GLOB.match(path):
+        return None
+    others = {name: value for name, value in raw.items() if name != "path"}
+    return {**others, "include": path.removeprefix("./")}
+
+
+def _with_known_params(
+    tool: Tool[Any, Any], raw: Mapping[str, Any]
+) -> tuple[dict[str, Any], Sequence[str]]:
+    """Return params with known names and values of their types, and the names of the others."""
     kinds = _kinds(tool)
     call: dict[str, Any] = {}
+    dropped = []
     for name, value in raw.items():
         known = name if name in kinds else _meant(name, kinds)
-        if known and known not in call:
+        opposite = next((known for known, names in _OPPOSITES.items() if name in names), "")
+        if opposite in kinds and isinstance(value, bool):
+            call[opposite] = not value
+        elif known and known not in call:
             call[known] = _of_kind(kinds[known], value)
+        else:
+            dropped.append(name)
     if "spans" in kinds and "spans" not in call and (lines := _lines_of(raw)):
         call["spans"] = lines
         call.pop("max_lines", None)
-    return call
+        dropped = [name for name in dropped if name not in _NAMES_OF_LINES]
+    return call, dropped
 
 
 def _lines_of(raw: Mapping[str, Any]) -> str:
@@ -112,4 +152,26 @@ def _of_kind(kind: inspection.Type, value: Any) -> Any:
         return max(kind.ge or 0, min(number, kind.le if kind.le is not None else number))
     if isinstance(kind, inspection.BoolType) and value in ("true", "false"):
         return value == "true"
+    if isinstance(kind, inspection.StrType) and isinstance(value, list) and len(value) == 1:
+        return value[0]
+    if is_list_of_ranges(kind):
+        return _span(value)
+    if choices := choices_of(kind):
+        return _chosen(choices, value)
     return value
+
+
+def _span(value: Any) -> Any:
+    """Return a list of the first and the last line as a span; -1 is the last line of the file."""
+    match value:
+        case [int() as first, int() as last]:
+            return f"{first}-{'' if last == -1 else last}"
+    return value
+
+
+def _chosen(choices: Sequence[str], value: Any) -> Any:
+    """Return the choices that are most similar to a value, or to each in a list."""
+    if isinstance(value, list):
+        return [_chosen(choices, item) for item in value]
+    known = _OTHER_VALUES.get(value, value) if isinstance(value, str) else ""
+    return next(iter(difflib.get_close_matches(known, choices, 1, SIMILAR)), value)

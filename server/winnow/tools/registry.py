@@ -466,17 +466,17 @@ def _invalid(message: str, fields: Sequence[ToolField]) -> InvalidParams:
         path = f"{path}.{found[2]}" if path else found[2]
     if problem.startswith("Invalid enum value"):
         kinds = (field.kind for field in fields if field.name == re.split(r"[.\[]", path)[0])
-        problem += f"; valid values: {', '.join(chain.from_iterable(map(_choices, kinds)))}"
+        problem += f"; valid values: {', '.join(chain.from_iterable(map(choices_of, kinds)))}"
     problem = re.sub(r"`(\w+)`", lambda word: _JSON_NAMES.get(word[1], word[1]), problem).replace(
         "Expected", "expected"
     )
     return InvalidParams(path, problem)
 
 
-def _choices(kind: inspection.Type) -> list[str]:
+def choices_of(kind: inspection.Type) -> list[str]:
     """Return the values that a field, or each item of it, may have."""
     if isinstance(kind, inspection.ListType):
-        return _choices(kind.item_type)
+        return choices_of(kind.item_type)
     return list(map(str, kind.values)) if isinstance(kind, inspection.LiteralType) else []
 
 
