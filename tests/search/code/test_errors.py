@@ -11,7 +11,8 @@ from asking import answered
 from conftest import IndexFiles, MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import InvalidParams
-from winnow.search.code.messages import MatchedText, quoted_terms, sites_in, source_terms
+from winnow.search.code.message_sites import site_hit
+from winnow.search.code.messages import MatchedText, Site, quoted_terms, sites_in, source_terms
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeHit, CodeSearchResult
 from winnow.tools.semantic_search import SemanticSearchResult
@@ -128,6 +129,13 @@ async def search(workspace: EngineWorkspace, query: str, **params: Any) -> CodeS
 
 def rows(results: list[CodeHit]) -> list[tuple[str, int | None, int | None, str | None]]:
     return [(hit.path, hit.line, hit.end_line, hit.why) for hit in results]
+
+
+@pytest.mark.parametrize(
+    ("score", "why"), [(0.9, "repeats this message"), (0.4, "repeats a similar message")]
+)
+def test_what_is_only_similar_to_a_message_does_not_repeat_it(score: float, why: str) -> None:
+    assert site_hit(Site("tests/test_cart.py", 3, 3, score, raises=False), []).why == why
 
 
 async def test_the_code_that_raises_a_message_precedes_what_repeats_it(

@@ -401,10 +401,10 @@ def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
     function = enclosing(definitions, site.first)
     if site.key:
         why = f"{'shows' if site.is_shown else 'has'} this text, `{site.key}`"
-    elif _repeats(site.path):
-        why = "repeats this message"
     else:
         verb = "logs" if site.logs else "raises" if site.raises else "has"
+        if _repeats(site.path):
+            verb = "repeats"
         is_this = site.makes or site.score >= PROBABLE_SHARE
         noun = "text" if site.is_label and verb == "has" else "message"
         why = f"{verb} {'this' if is_this else 'a similar'} {noun}"
