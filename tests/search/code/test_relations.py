@@ -173,6 +173,9 @@ def test_a_question_may_be_about_a_module() -> None:
         ("find all tests that cover session expiry", "session expiry"),
         ("which tests check the retry policy", "retry policy"),
         ("how are cookies tested", "cookies"),
+        ("what does the test for the copy module check?", "copy"),
+        ("what do the tests of session expiry verify", "session expiry"),
+        ("what does the test do", ""),
         ("where are the scheduler tests", "scheduler"),
         ("where are the unit tests", ""),
         ("add tests for cookies", ""),
@@ -205,7 +208,9 @@ def test_a_test_may_be_named_after_a_topic(path: str, topic: str, expected: bool
     assert is_named_after(path, topic) is expected
 
 
-@pytest.mark.parametrize("text", ["tests for " + "the " * 20, "how are " + "is tested " * 9])
+@pytest.mark.parametrize(
+    "text", ["tests for " + "the " * 20, "how are " + "is tested " * 9, "what do tests of " * 5]
+)
 def test_topics_of_tests_take_little_time(text: str) -> None:
     begin = time.process_time()
     for _ in range(100):

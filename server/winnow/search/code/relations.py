@@ -172,6 +172,8 @@ _TESTED = [
         rf"(?:{FIND}|where (?:are|is) (?:the )?){_KIND_OF_TEST}tests (?:for|of|about|covering|"
         rf"that (?:cover|exercise|check|test)) {_TOPIC}",
         rf"(?:which|what) {_KIND_OF_TEST}tests? (?:cover|exercise|check|test)s? {_TOPIC}",
+        rf"what do(?:es)? (?:the )?{_KIND_OF_TEST}tests? (?:for|of|about|covering) {_TOPIC}"
+        r" (?:assert|check|cover|test|verify)",
         rf"(?:how|where) (?:is|are) {_TOPIC} tested",
         rf"where are (?!(?:the )?(?:{_KINDS_OF_TESTS}) tests){_TOPIC} tests",
     )
