@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -47,10 +48,11 @@ ELSEWHERE = 0.2
 PASSED = 0.5
 # The factor for the first line of pasted code, which usually defines what follows.
 FIRST = 2.0
-# With this share of words that no file has, the beginnings of these are searched for; a shorter one
-# is in too many words.
+# With this share of words that no file has, other forms of these are searched for; a shorter
+# beginning of a word is in too many words.
 MOST_UNKNOWN = 0.5
 LEAST_BEGINNING = 4
+_NAME = re.compile(r"\w+")
 
 
 async def files_about(
@@ -63,12 +65,15 @@ async def files_about(
         return HitList(scope, [], 0, incomplete("the query has no words to search for"))
     ranking = await _rank_words(workspace, scope, query, words, progress)
     unknown = _nowhere(ranking, words)
-    forms = {word: _beginning(word) if word in unknown else word for word in words}
-    if len(unknown) >= MOST_UNKNOWN * len(words) and list(forms.values()) != words:
-        words = list(dict.fromkeys(forms.values()))
+    forms = {word: _other_forms(word) if word in unknown else [word] for word in words}
+    all_forms = list(dict.fromkeys(chain.from_iterable(forms.values())))[:MOST_TERMS]
+    if len(unknown) >= MOST_UNKNOWN * len(words) and all_forms != words:
+        words = all_forms
         ranking = await _rank_words(workspace, scope, query, words, progress)
         nowhere = _nowhere(ranking, words)
-        unknown = [word for word in unknown if forms[word] in nowhere]
+        unknown = [word for word in unknown if set(forms[word]) <= {*nowhere}]
+    # A qualified name may be in no text although its names are.
+    unknown = [word for word in unknown if len(forms[word]) == 1 or words is all_forms]
     hits = [
         _hit(ranked, ranked.reason.replace("\\", ""), ranking.weights) for ranked in ranking.ranked
     ]
@@ -106,6 +111,13 @@ def _nowhere(ranking: _Ranking, words: Sequence[str]) -> list[str]:
     """Return the words that no file has."""
     nowhere = {kept.term for kept in ranking.kept if kept.finished and not kept.matches}
     return [word for word in words if escaped(word) in nowhere]
+
+
+def _other_forms(word: str) -> list[str]:
+    """Return what to search for instead of a word that no file has: the names of a qualified name,
+    such as `Cart.add_item`, or the word without its ending."""
+    names = _NAME.findall(word)
+    return names if len(names) > 1 else [_beginning(word)]
 
 
 def _beginning(word: str) -> str:
