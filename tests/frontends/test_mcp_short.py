@@ -217,6 +217,14 @@ async def test_an_error_names_only_tools_of_the_short_list(
     assert not {"tree", "glob", "find_symbol"}.intersection(re.findall(r"\w+", text_of(answer)))
 
 
+async def test_a_note_names_only_tools_of_the_short_list(project: Path) -> None:
+    write_files(project, {"docs/manual.pdf": "%PDF-1.4\n"})
+    async with connected_here(project, *SHORT) as client:
+        answer = text_of(await client.call_tool("search", {"query": "zebra crossing"}))
+    assert "such as docs/manual.pdf: `read` shows the text of one]" in answer
+    assert "search_docs" not in answer
+
+
 def test_every_tool_of_the_short_list_changes_nothing_and_sends_nothing() -> None:
     for tool in short_list().values():
         assert tool.short is not None

@@ -68,6 +68,11 @@ _INSTEAD = (
         ": pass its place with the column ('src/a.py:12:5'), or the name",
     ),
     (", or pass `literal` (`-F`)", ", or pass `literal`"),
+    (": see `search_docs`", ": `read` shows the text of one"),
+    ("use `read_file`", "use `read`"),
+    ("narrow it with `path`, `include` or `file_types`", "narrow it with `path`"),
+    ("matches `include` or `file_types`", "matches `include`"),
+    ("`index resume` continues", "`winnow index resume` in a shell continues"),
     ("pass `multiline` for matches over line ends", "a pattern matches within one line"),
     ("pass `path` and `line` of a use", "pass the place of a use as `name`, such as 'src/a.py:12'"),
     ("pass `path` and `line` for", "pass a place as `name`, such as 'src/a.py:12', for"),
@@ -229,8 +234,12 @@ class _Session:
                 _meta={"winnow/error": error.data},
             )
         if isinstance(result, Answer) and not self.all_tools:
-            warnings = [_for_short_list(warning, tool) for warning in result.warnings]
-            result = msgspec.structs.replace(result, warnings=warnings)
+            reasons = [_for_short_list(one, tool) for one in result.completeness.reasons]
+            result = msgspec.structs.replace(
+                result,
+                completeness=msgspec.structs.replace(result.completeness, reasons=reasons),
+                warnings=[_for_short_list(warning, tool) for warning in result.warnings],
+            )
             if offer := getattr(result, "index_offer", None):
                 text = f"answers are better after `{offer.command}` in a shell"
                 offer = msgspec.structs.replace(offer, text=text)

@@ -217,7 +217,8 @@ def plain(result: CodeSearchResult) -> str:
     # An agent knows its query.
     reason = _QUOTED_QUERY.sub("", result.reason)
     about = f"{_count(result)}, {_search(result)}: {printable(reason)}"
-    notes = [*notes_of(result, about, FOR_AGENTS)]
+    # Binary files and secrets are worth a word only if nothing is found.
+    notes = [*notes_of(result, about, FOR_AGENTS, with_skipped=not result.results)]
     if result.ranked_by.fallback_reason:
         notes.append(f"[ranked locally: {printable(result.ranked_by.fallback_reason)}]")
     others = others_line(result.not_chosen or [], result.total_not_chosen)

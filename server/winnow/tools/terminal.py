@@ -163,10 +163,12 @@ def closing_line(result: Answer, summary: str, more: Sequence[str], style: Style
     return style.dim("; ".join(map(printable, filter(None, notes))))
 
 
-def notes_of(result: Answer, summary: str, style: Style) -> Iterator[str]:
+def notes_of(
+    result: Answer, summary: str, style: Style, *, with_skipped: bool = True
+) -> Iterator[str]:
     """Yield the notes below an answer: its size, what it leaves out, and how to continue."""
     yield style.dim(f"[{summary}]")
-    skipped = msgspec.to_builtins(result.completeness.skipped)
+    skipped = msgspec.to_builtins(result.completeness.skipped) if with_skipped else {}
     if counts := [f"{count} {name.replace('_', ' ')}" for name, count in skipped.items() if count]:
         yield style.dim(f"[left out: {', '.join(counts)}]")
     for reason in result.completeness.reasons:

@@ -31,7 +31,7 @@ from winnow.search.symbols import search as symbol_search
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchPartial, CodeSearchResult, plain, text
 from winnow.tools.terminal import Style
-from winnow.types import Progress, no_progress
+from winnow.types import Progress, Skipped, no_progress
 from winnow.workspace import EngineWorkspace
 
 TOOL = TOOLS["code_search"]
@@ -253,6 +253,26 @@ async def test_a_reason_is_given_once(unindexed: EngineWorkspace) -> None:
     result = await search(unindexed, "who calls no_such_name")
     assert result.reason.count("nothing is defined with the name no_such_name") == 1
     assert "in the files read so far (" in result.reason
+
+
+async def test_skipped_files_are_counted_for_agents_only_if_nothing_is_found(
+    workspace: EngineWorkspace,
+) -> None:
+    result = await search(workspace, "load_plugin")
+    skipped = msgspec.structs.replace(result.completeness, skipped=Skipped(binary=3))
+    result = msgspec.structs.replace(result, completeness=skipped)
+    assert "left out" not in plain(result)
+    assert "[left out: 3 binary]" in plain(msgspec.structs.replace(result, results=[]))
+
+
+async def test_without_an_index_the_names_of_a_qualified_name_are_found(
+    unindexed: EngineWorkspace,
+) -> None:
+    code = "class Cart:\n    def add_item(self): pass\n"
+    write_files(unindexed.folders[0], {"src/shop.py": code, "src/names.py": "# rename it\n"})
+    result = await search(unindexed, "rename Cart.add_item")
+    assert result.results[0].path == "src/shop.py"
+    assert result.unknown_words == []
 
 
 async def test_without_an_index_other_forms_of_the_words_are_found(
