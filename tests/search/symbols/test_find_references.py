@@ -580,6 +580,11 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
     [
         ({}, InvalidParams, "pass `name`"),
         ({"path": "app.py"}, InvalidParams, "pass `name`"),
+        (
+            {"name": "app.py"},
+            InvalidParams,
+            "it is a file: pass a place in it, such as 'app.py:12'",
+        ),
         ({"name": "Client", "line": 4}, InvalidParams, "`path`"),
         ({"name": "Client", "exclude": ["["]}, InvalidParams, "`exclude`"),
         ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),

@@ -116,6 +116,9 @@ async def find_references(
     if selector.line and not selector.path:
         raise InvalidParams("path", "required with `line`: pass both, or `name` alone")
     roots = workspace.search_roots()
+    if not selector.path and _is_file(selector.name, roots):
+        place = f"{selector.name}:12"
+        raise InvalidParams("name", f"it is a file: pass a place in it, such as {place!r}")
     located = locate(selector.path, roots, tuple(workspace.buffers)) if selector.path else None
     if located and located.lines and not selector.line:
         line, column = located.lines[0], selector.column or column_of(selector.path)
@@ -131,6 +134,11 @@ async def find_references(
     async with opened_scope(workspace, Filters(), repositories, wanted) as scope:
         needed = Prerequisites(names, paths)
         return await _references(workspace, scope, selector, filters, needed, progress)
+
+
+def _is_file(name: str, roots: Sequence[Path]) -> bool:
+    """Return True if the name of a symbol is the path of a file. Its extension is no symbol."""
+    return "." in name and any(os.path.isfile(os.path.join(root, name)) for root in roots)
 
 
 async def _references(
