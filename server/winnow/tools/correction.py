@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import inspect as inspection
@@ -101,7 +101,7 @@ def _with_known_params(
     call: dict[str, Any] = {}
     dropped = []
     for name, value in raw.items():
-        known = name if name in kinds else _meant(name, kinds)
+        known = name if name in kinds else meant_param(name, kinds)
         opposite = next((known for known, names in _OPPOSITES.items() if name in names), "")
         if opposite in kinds and isinstance(value, bool):
             call[opposite] = not value
@@ -132,14 +132,14 @@ def _kinds(tool: Tool[Any, Any]) -> dict[str, inspection.Type]:
     return {field.name: field.kind for field in tool.fields}
 
 
-def _meant(name: str, kinds: Mapping[str, inspection.Type]) -> str:
+def meant_param(name: str, params: Collection[str]) -> str:
     """Return the param that a wrong name means, or ""."""
     for known, others in _OTHER_NAMES.items():
-        if known in kinds and name in others:
+        if known in params and name in others:
             return known
     if name in _LIMITS:
-        return next((limit for limit in sorted(LIMITS) if limit in kinds), "")
-    return next(iter(difflib.get_close_matches(name, kinds, 1, SIMILAR)), "")
+        return next((limit for limit in sorted(LIMITS) if limit in params), "")
+    return next(iter(difflib.get_close_matches(name, params, 1, SIMILAR)), "")
 
 
 def _of_kind(kind: inspection.Type, value: Any) -> Any:

@@ -119,6 +119,14 @@ def test_nothing_found_is_one_line(project: Path) -> None:
             ["grep", "x", "--limt", "3"],
             "winnow grep: Unknown option `--limt`. Did you mean `--limit`?",
         ),
+        (
+            ["search", "x", "--max-results", "3"],
+            "winnow search: Unknown option `--max-results`. Did you mean `--limit`?",
+        ),
+        (
+            ["read", "src/loader.py", "--lines", "1-2"],
+            "winnow read: Unknown option `--lines`. Did you mean `--spans`?",
+        ),
         (["tree", "--qqq"], "winnow tree: Unknown option `--qqq`."),
         (["find-symbol", "--qqq"], "winnow find-symbol: Unknown option `--qqq`."),
         (

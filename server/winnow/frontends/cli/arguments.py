@@ -110,11 +110,21 @@ def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
         return f"Unknown argument `{word}`."
     name = word.partition("=")[0]
     found = f"Unknown option `{name}`."
-    if close := _similar(name, _options_of(parser)):
+    if close := _meant_option(name, _options_of(parser)):
         return f"{found} Did you mean `{close}`?"
     if parser.prog.endswith((f" {SEARCH}", f" {GREP}")):
         return f"{found} To search for it: {parser.prog} -- {shlex.quote(word)}"
     return found
+
+
+def _meant_option(name: str, options: Collection[str]) -> str:
+    """Return the option that a wrong one means, or "". It may be the name of a tool's param."""
+    # Only errors need it.
+    from winnow.tools.correction import meant_param
+
+    params = {option.removeprefix("--").replace("-", "_"): option for option in options}
+    meant = meant_param(name.removeprefix("--").replace("-", "_"), params)
+    return params[meant] if meant in params and name.startswith("--") else _similar(name, options)
 
 
 def _options_of(parser: argparse.ArgumentParser) -> list[str]:
