@@ -217,6 +217,12 @@ async def test_an_error_names_only_tools_of_the_short_list(
     assert not {"tree", "glob", "find_symbol"}.intersection(re.findall(r"\w+", text_of(answer)))
 
 
+async def test_an_error_names_only_params_of_the_short_list(project: Path) -> None:
+    async with connected_here(project, *SHORT) as client:
+        answer = await client.call_tool("references", {})
+    assert text_of(answer) == "`name`: pass a name or a place, such as 'src/a.py:12'"
+
+
 async def test_a_note_names_only_tools_of_the_short_list(project: Path) -> None:
     write_files(project, {"docs/manual.pdf": "%PDF-1.4\n"})
     async with connected_here(project, *SHORT) as client:

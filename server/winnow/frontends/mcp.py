@@ -73,6 +73,7 @@ _INSTEAD = (
     ("narrow it with `path`, `include` or `file_types`", "narrow it with `path`"),
     ("matches `include` or `file_types`", "matches `include`"),
     ("`index resume` continues", "`winnow index resume` in a shell continues"),
+    ("pass `name`, or `path` and `line`", "pass a name or a place, such as 'src/a.py:12'"),
     ("pass `multiline` for matches over line ends", "a pattern matches within one line"),
     ("pass `path` and `line` of a use", "pass the place of a use as `name`, such as 'src/a.py:12'"),
     ("pass `path` and `line` for", "pass a place as `name`, such as 'src/a.py:12', for"),
