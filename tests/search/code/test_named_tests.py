@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from winnow.search.code.named_tests import named_test
+from winnow.search.code.named_tests import named_test, title_of_test
 from winnow.search.code.query_kind import readings
 
 LINES = {
@@ -32,8 +34,32 @@ def test_the_line_of_a_test_runner_names_a_test(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        " FAIL  web/cart.test.ts > cart > items > adds an item",
+        "● cart › items › adds an item",
+        "× web/cart.test.ts > cart > adds an item 15ms",
+        "✓ adds an item (1.5 s)",
+        "● cart › adds an item\n\n    Expected: 1\n    Received: 0",
+    ],
+)
+def test_the_line_of_a_javascript_test_runner_has_the_title_of_a_test(line: str) -> None:
+    first = readings(line)[0]
+    assert (first.search, first.why) == ("text", "it names a test")
+    assert re.search(first.wanted, 'it("adds an item", () => {')
+    assert not re.search(first.wanted, "exports[`cart > adds an item 1`]")
+
+
+def test_a_place_in_the_output_of_a_test_says_more_than_its_title() -> None:
+    output = "FAIL a.test.ts > cart > adds an item\n ❯ web/cart.test.ts:12:5"
+    assert readings(output)[0].why != "it names a test"
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "FAIL web/cart.test.ts",
+        "a > b is false",
         "test the parser ... and more",
         "how does pytest collect tests",
         "src/test_a.py",
@@ -45,4 +71,4 @@ def test_the_line_of_a_test_runner_names_a_test(line: str) -> None:
     ],
 )
 def test_other_texts_name_no_test(text: str) -> None:
-    assert named_test(text) == ""
+    assert named_test(text) == title_of_test(text) == ""

@@ -23,6 +23,10 @@ _OTHERS = [
         r"(?:\w+\.)*(\w+)\s+>\s+(\w+)(?:\(.*\))?\s+(?:FAILED|PASSED|SKIPPED)",
     )
 ]
+# JavaScript: the file or a mark, the suites and the title, which is a string in the code.
+_MARK = re.compile(r"(FAIL|PASS|[●×✕✖✗✓✔√])\s+")
+_SUITE_END = re.compile(r"\s[>›]\s")
+_DURATION = re.compile(r"\s+\(?\d+(?:\.\d+)? ?m?s\)?$")
 
 
 def named_test(line: str) -> str:
@@ -33,3 +37,13 @@ def named_test(line: str) -> str:
         if found := pattern.fullmatch(line):
             return ".".join(found.groups())
     return ""
+
+
+def title_of_test(line: str) -> str:
+    """Return the title of the test that a line of a JavaScript test runner names; empty if it names
+    none."""
+    mark = _MARK.match(line)
+    if mark is None:
+        return ""
+    *suites, title = _SUITE_END.split(line[mark.end() :])
+    return _DURATION.sub("", title) if suites or not mark[1].isalpha() else ""

@@ -17,13 +17,14 @@ from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.frames import sources_of
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
-from winnow.search.code.named_tests import named_test
+from winnow.search.code.named_tests import named_test, title_of_test
 from winnow.search.code.orientation import MAIN, asks_for_start
 from winnow.search.code.relations import Relation, RelationKind, imports_of, relation_of
 from winnow.search.code.routes import Request, request_in, request_to, routes_of
 from winnow.search.code.surveys import survey_of
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
+from winnow.text.ripgrep import escaped
 
 # A longer query is not a name, path or pattern that a user types. The time to classify it grows
 # with the cube of its length.
@@ -182,6 +183,8 @@ def readings(query: str) -> list[QueryReading]:
     text = query.strip()
     if len(text) <= MOST_CHARACTERS and (test := named_test(text)):
         return [*_symbols(test, "it names a test"), *_readings(text)]
+    if titled := _titled_test(text):
+        return [titled, *_readings(text)]
     if routes := _declared(request_in(text), why := "it is an HTTP request"):
         return [*routes, QueryReading("semantic", text, why)]
     if asks_for_start(text):
@@ -193,6 +196,16 @@ def readings(query: str) -> list[QueryReading]:
     if relation := relation_of(text):
         return [*_related(relation), *_readings(text)]
     return _readings(text)
+
+
+def _titled_test(text: str) -> QueryReading | None:
+    """Return the reading of a failed test's output as the string with its title, if it names no
+    place."""
+    title = title_of_test(text.partition("\n")[0][:MOST_CHARACTERS])
+    if not title or parse_query(text).frames:
+        return None
+    string = rf"[\"'`]{escaped(title)}[\"'`]"
+    return QueryReading("text", string, "it names a test", literal=False)
 
 
 def _related(relation: Relation) -> list[QueryReading]:
