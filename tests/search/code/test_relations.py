@@ -82,10 +82,17 @@ def test_a_question_asks_for_the_uses_of_a_name(
         "where is max_cups defined and used",
         "where is the default of max_cups and where is it read?",
         "default value of max_cups, and how is it used",
+        "rename max_cups",
+        "Rename the constant max_cups to most_cups",
     ],
 )
 def test_a_question_may_ask_for_a_definition_and_its_uses(question: str) -> None:
     assert relation_of(question) == Relation("definitions", "max_cups", True, also_uses=True)
+
+
+@pytest.mark.parametrize("text", ["rename files", "rename the recipe title", "rename a_b and c_d"])
+def test_other_tasks_ask_for_no_name(text: str) -> None:
+    assert relation_of(text) is None
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,8 @@ _ALSO_USED = re.compile(
     r"(?:called|checked|read|referenced|used)[?.!]?\Z",
     re.I,
 )
+# Renaming a symbol changes its definition and its uses.
+_RENAMED = re.compile(rf"rename {_NAMED}(?: (?:in|to) \S+)?", re.I)
 _SUBJECT = r"(?:who|what|which(?: \w+)?|functions|methods|classes|types|files|code|places)"
 _END = r"(?: anywhere| in (?:this|the) \w+| from)?[?.!]?"
 # A word in lower case is a name after these, but may be prose after "who uses".
@@ -190,6 +192,9 @@ def relation_of(text: str) -> Relation | None:
     if also := _ALSO_USED.search(text):
         first = relation_of(text[: also.start()])
         return first and msgspec.structs.replace(first, also_uses=first.kind == "definitions")
+    if (renamed := _RENAMED.fullmatch(text)) and _is_name(renamed, text):
+        is_certain = _is_certain(renamed)
+        return Relation("definitions", renamed["name"], is_certain, also_uses=True)
     for kind, pattern in _RELATIONS:
         found = pattern.fullmatch(text)
         if found is not None and _is_name(found, text):
