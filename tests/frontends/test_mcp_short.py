@@ -121,6 +121,11 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
         ("read", {"path": "src/loader.py", "offset": 2}, {"path": "src/loader.py", "spans": "2-"}),
         (
             "read",
+            {"path": "src/loader.py", "spans": [[1, 1], "2-3"]},
+            {"path": "src/loader.py", "spans": ["1-1", "2-3"]},
+        ),
+        (
+            "read",
             {"path": "src/loader.py", "view_range": [2, -1]},
             {"path": "src/loader.py", "spans": "2-"},
         ),

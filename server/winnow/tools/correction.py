@@ -162,10 +162,13 @@ def _of_kind(kind: inspection.Type, value: Any) -> Any:
 
 
 def _span(value: Any) -> Any:
-    """Return a list of the first and the last line as a span; -1 is the last line of the file."""
+    """Return a list of the first and the last line, or each in a list, as a span; -1 is the last
+    line of the file."""
     match value:
         case [int() as first, int() as last]:
             return f"{first}-{'' if last == -1 else last}"
+        case [*several]:
+            return list(map(_span, several))
     return value
 
 
