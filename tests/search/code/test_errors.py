@@ -421,14 +421,14 @@ async def test_frames_precede_what_raises_the_message_elsewhere(
 ) -> None:
     files = {
         "tea/pot.py": "def pour():\n    cup.fill()\n\n\ndef serve():\n    pour()\n",
-        "tea/proxy.py": "raise AttributeError(f\"{kind!r} object has no attribute '{name}'\")\n",
+        "tea/proxy.py": "raise ValueError(f'{cup} cannot be filled')\n",
     }
     workspace = make_workspace(write_files(tmp_path, files))
     trace = (
         "Traceback (most recent call last):\n"
         '  File "/srv/tea/pot.py", line 6, in serve\n    pour()\n'
         '  File "/srv/tea/pot.py", line 2, in pour\n    cup.fill()\n'
-        "AttributeError: 'NoneType' object has no attribute 'fill'\n"
+        "ValueError: Mug 3 cannot be filled\n"
     )
     result = await search(workspace, trace)
     assert [hit.why for hit in result.results[:3]] == [
@@ -513,6 +513,30 @@ async def test_a_word_of_a_message_of_common_words_may_be_a_value(
         await workspace.index.build()
     found = rows((await search(workspace, "Shelf Left not found.")).results)
     assert found[0] == ("shelf.cpp", 1, 1, "has this message")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "AttributeError: 'Pot' object has no attribute 'lid'",
+        "AttributeError: module 'pots.Pot' has no attribute 'lid'",
+        "TypeError: fill_pot() missing 1 required positional argument: 'lid'",
+        "TypeError: fill_pot is not a function",
+    ],
+)
+async def test_a_message_of_the_runtime_leads_to_the_names_in_it(
+    make_workspace: MakeWorkspace, tmp_path: Path, message: str
+) -> None:
+    files = {
+        "lazy.py": 'raise AttributeError(f"module {__name__!r} has no attribute {name!r}")\n',
+        "proxy.py": "raise AttributeError(f\"{kind!r} object has no attribute '{name}'\")\n",
+        "call.ts": "throw new TypeError(`${name} is not a function`)\n",
+        "tests/test_pots.py": "patch('fill_pot'), missing('required positional argument')\n",
+        "pots.py": "class Pot:\n    lid = None\n\n\ndef fill_pot(lid):\n    pass\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    assert (await search(workspace, message)).results[0].path == "pots.py"
 
 
 async def test_a_comment_of_a_test_is_no_place_of_a_message(

@@ -69,6 +69,22 @@ _PANICKED = re.compile(
 _PERL = re.compile(r"(\S.*?)(?<! called) at \S+\.(?:p[lm]|t) line \d{1,7}\b")
 _LUA = re.compile(r"(?:luajit: |lua[\d.]{0,3}: )?\S+\.lua:\d{1,7}: (?!in )(.+)")
 _IN_FILE = re.compile(r" in (?:[A-Za-z]:)?[^\s:]+\.php(?::\d{1,7}| on line \d{1,7})$")
+# Errors that a runtime finds itself, of Python, JavaScript, Ruby, and the JVM.
+_OF_RUNTIME = re.compile(
+    r"(?:type object |module |partially initialized module )?'[^']*'(?: object)? has no attribute '"
+    r"|'[^']*' object (?:is not \w+|does not support |cannot be interpreted as )"
+    r"|(?:\w+ )?index out of range$"
+    r"|name '[^']*' is not defined|cannot access local variable '|local variable '"
+    r"|[\w.<>]+\(\) (?:missing \d|takes |got an unexpected keyword |got multiple values )"
+    r"|unsupported operand type|'[^']*' not supported between instances|can only concatenate "
+    r"|(?:not enough|too many) values to unpack|cannot unpack non-iterable "
+    r"|No module named '|cannot import name '|invalid literal for int\(\)"
+    r"|(?:could not|cannot) convert string to float|division by zero$"
+    r"|Cannot (?:read|set) propert(?:y|ies) |Cannot destructure property |Cannot access '"
+    r"|[\w.$\[\]()]+ is (?:not (?:a function|a constructor|defined|iterable)|undefined)$"
+    r"|undefined (?:local variable or )?method ['`]|uninitialized constant \w"
+    r"|Attempt to invoke \w+ method '|Cannot invoke \"|Index:? \d+(?: out of bounds|, Size: )"
+)
 
 
 def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
@@ -102,6 +118,12 @@ def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
     if (found := _LABELLED.match(text)) or (found := _NUMBERED.match(text)):
         return ErrorMessage(found[1].strip())
     return None
+
+
+def is_of_runtime(message: str) -> bool:
+    """Return True if a runtime prints a message: what a program does with such a text is no cause
+    of the error, and the names in it tell where the error is."""
+    return bool(_OF_RUNTIME.match(message))
 
 
 def _typed(text: str, after_frames: bool) -> ErrorMessage | None:

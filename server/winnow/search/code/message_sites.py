@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 import msgspec
 from msgspec import Struct
 
-from winnow.ranking.query.errors import ErrorMessage
+from winnow.ranking.query.errors import ErrorMessage, is_of_runtime
 from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.search.answer.hits import CurrentTexts
@@ -141,7 +141,7 @@ async def find_sites(
     workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
 ) -> list[Site]:
     """Return the places that make the messages of a query, those of the first message first."""
-    messages = list(_messages(parts))
+    messages = [each for each in _messages(parts) if not is_of_runtime(each.error.text)]
     if not messages:
         return []
     texts = CurrentTexts(scope, workspace.buffers)
