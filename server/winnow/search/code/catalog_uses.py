@@ -43,7 +43,8 @@ async def with_uses(
     workspace: EngineWorkspace, scope: Scope, texts: CurrentTexts, sites: Sequence[Site]
 ) -> list[Site]:
     """Return the sites, which are in catalogs, with the code that shows their texts in front. Of
-    the catalogs with the same key, only the first is returned: the others are other languages.
+    the catalogs with the same key, or without one, only the first is returned: the others are other
+    languages.
 
     Raises InvalidParams for a glob or a file type that ripgrep rejects.
     """
@@ -53,9 +54,9 @@ async def with_uses(
     for site, key in zip(sites, await asyncio.to_thread(_keys, texts, sites), strict=True):
         if key in keys:
             continue
+        keys.add(key)
         named = msgspec.structs.replace(site, key=_shown(key))
-        if key and len(keys) < MOST_KEYS:
-            keys.add(key)
+        if key and len(keys) <= MOST_KEYS:
             written = in_one_piece(key)
             files = await files_with_terms(workspace, scope, _terms(written))
             found += await asyncio.to_thread(_uses, texts, files, written, named, width)

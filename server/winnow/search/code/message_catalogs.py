@@ -64,7 +64,7 @@ _LOOK_UP = (
     r"\s?[(\[]\s?[\"'`:]"
 )
 # No key has a colon, so that a line is read once. In an address, what is in front is no key.
-_KEY = re.compile(r"(\s*)[\"']?([^\W\d][\w./-]*)[\"']?\s*(?:=>|[:=])(?!\S*//)\s*(.*)")
+_KEY = re.compile(r"(\s*)[\"']?(\w[\w./-]*)[\"']?\s*(?:=>|[:=])(?!\S*//)\s*(.*)")
 # gettext's, on one line or several.
 _SOURCE = re.compile(r"msgid ")
 _STRING = re.compile(r"\"(.*)\"$")
