@@ -49,7 +49,9 @@ FILES = {
         '    "boil": "Boil the water",\n'
         '    "full": "The {{color}} pot is full of tea",\n'
         '    "pour": "Pour the tea"\n'
-        "  }\n"
+        "  },\n"
+        '  "404-lid": "404 Lid not found",\n'
+        '  "moved": "Moving the kettle may break some cups. Wash them first."\n'
         "}\n"
     ),
     "web/kettle.ts": (
@@ -59,7 +61,10 @@ FILES = {
         'export const other = { tooBig: 1, boil: "boil" }\n'
         'export const label = t("buttons.boil")\n'
         'export const full = t("buttons.full", { color })\n'
+        'export const lid = t("404-lid")\n'
+        'export const moved = t("moved")\n'
     ),
+    "web/locales/fr.json": '{\n  "404-lid": "404 Lid not found"\n}\n',
     "config/locales/en.yml": "en:\n  teapot:\n    broken: The teapot is broken\n",
     "lib/teapot.rb": 'def pour\n  raise I18n.t("teapot.broken")\nend\n',
     "lang/en/cups.php": "<?php\nreturn [\n    'full' => 'The :thing cup is not empty.',\n];\n",
@@ -197,6 +202,20 @@ async def test_the_code_that_names_the_key_of_a_message_is_first(
             "buttons.full",
         ),
         ("Boil the water", ("web/kettle.ts", 5), ("web/locales/en.json", 6), "buttons.boil"),
+        ("404 Lid not found", ("web/kettle.ts", 7), ("web/locales/en.json", 10), "404-lid"),
+        # One sentence of two, and an unfinished one.
+        (
+            "Moving the kettle may break some cups.",
+            ("web/kettle.ts", 8),
+            ("web/locales/en.json", 11),
+            "moved",
+        ),
+        (
+            "moving the kettle may break",
+            ("web/kettle.ts", 8),
+            ("web/locales/en.json", 11),
+            "moved",
+        ),
         (
             "The teapot is broken",
             ("lib/teapot.rb", 2),
@@ -262,6 +281,7 @@ async def test_a_key_that_is_a_common_name_leads_nowhere(workspace: EngineWorksp
         ("a.json", '{"a": {\n  "b": {\n    "other": "x",\n    "c": "y"\n  }\n}}', ("b", "c")),
         ("a.yml", "de:\n  a:\n    x: 1\n  b:\n    c: y", ("de", "b", "c")),
         ("a.yml", "- y", ()),
+        ("a.json", '{\n  "404-page": "y"\n}', ("404-page",)),
         ("a.properties", "a.b.c=y", ("a.b.c",)),
         ("a.strings", '"c" = "y";', ("c",)),
         (

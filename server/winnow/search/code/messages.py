@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from msgspec import Struct
@@ -36,6 +36,8 @@ BEFORE = 3
 WORDS_WITH_VALUE, WORDS_BESIDE = range(3, 11), 2
 # The share of the message's letters that the source must have, and their least number.
 LEAST_SHARE, LEAST_LETTERS = 0.25, 8
+# A text of so many words that is in a string is a sentence that was copied from it.
+COPIED_WORDS = 5
 # Fewer letters are enough for words in front of a name.
 LEAST_LETTERS_BEFORE_NAME = 6
 # The score of a string that makes the whole message, if it has a smaller share of its letters.
@@ -337,6 +339,8 @@ class _Printed:
     def __init__(self, message: str) -> None:
         self.text = message.strip(_FRAME).rstrip(END)
         self.is_short = _is_short(self.text)
+        is_long = len(self.text.split()) >= COPIED_WORDS
+        self._copied = re.compile(rf"(?<!\w){re.escape(self.text)}(?!\w)") if is_long else None
         joints = list(islice(_JOINT.finditer(self.text), MOST_PARTS))
         # In front may be what the message is about: Rails puts the name of a field there.
         behind_first = self.text.find(" ") + 1
@@ -351,9 +355,12 @@ class _Printed:
         if self.is_short:
             is_made = [self.text] in map(_static, strings)
             return ("whole", len(self.text)) if is_made else ("", 0)
+        texts = list(map(_static, strings))
+        if self._copied and any(map(self._copied.search, chain.from_iterable(texts))):
+            return "whole", len(self.text)
         found = {
             (start, end): sum(map(len, pieces))
-            for pieces in map(_static, strings)
+            for pieces in texts
             if (most := _most_letters(pieces))
             for start in self.starts
             if (end := self._end(pieces, start)) is not None
