@@ -64,7 +64,7 @@ FILES = {
         'export const lid = t("404-lid")\n'
         'export const moved = t("moved")\n'
     ),
-    "web/locales/fr.json": '{\n  "404-lid": "404 Lid not found"\n}\n',
+    "web/locales/ar.json": '{\n  "404-lid": "404 Lid not found"\n}\n',
     "config/locales/en.yml": "en:\n  teapot:\n    broken: The teapot is broken\n",
     "lib/teapot.rb": 'def pour\n  raise I18n.t("teapot.broken")\nend\n',
     "lang/en/cups.php": "<?php\nreturn [\n    'full' => 'The :thing cup is not empty.',\n];\n",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import heapq
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ MOST_BYTES = 16_000_000
 MOST_CATALOGS = 3
 # The factor for files that repeat messages: tests, documentation, translations, generated files.
 REPEATING = 0.5
+_ENGLISH = re.compile(r"(?<![a-z])en(?![a-z])", re.I)
 # The output of ripgrep and its lines per file. More matches than that belong to common words.
 LISTED_BYTES = 4 * 1024 * 1024
 LINES_OF_FILE = 50
@@ -215,10 +217,11 @@ def repeating_kinds(path: str) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def by_length(path: str) -> tuple[int, str]:
+def by_length(path: str) -> tuple[int, bool, str]:
     """Return a sort key: of files with the same text in several languages, that of the default
-    language is first, `values/strings.xml` before `values-ka/strings.xml`."""
-    return len(path), path
+    language is first, `values/strings.xml` before `values-ka/strings.xml`, and English before a
+    language into which the text is not translated yet."""
+    return len(path), not _ENGLISH.search(path), path
 
 
 def _value(terms: Iterable[str]) -> int:

@@ -309,7 +309,7 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
         (site for site in sites if site.makes or site.score >= message.least),
         key=lambda site: (
             *(site.path in last, -scores[site], -site.same),
-            *(by_length(site.path) if site.path in repeating else (0, site.path)),
+            *(by_length(site.path) if site.path in repeating else (0, False, site.path)),
             site.first,
         ),
     )
