@@ -582,6 +582,7 @@ async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, q
     ("query", "line", "why"),
     [
         ("Login: forgot your password", 3, "has this text"),
+        ("Forgot your password tea_9", 3, "has this text"),
         ("The link to https://example.org/reset is gone. Ask for another", 5, "has this message"),
     ],
 )

@@ -202,8 +202,10 @@ def with_placeholder(message: str) -> str:
 
 
 def longest_part(message: str) -> str:
-    """Return the longest text of a message between colons, brackets and the ends of sentences."""
-    return max(_JOINT.split(message), key=len).strip(END)
+    """Return the longest text of a message between values, colons, brackets and the ends of
+    sentences."""
+    parts = (part.strip(END) for run in _runs(message) for part in _JOINT.split(run))
+    return max(parts, key=len, default=message)
 
 
 def quoted_terms(message: str) -> list[str]:
