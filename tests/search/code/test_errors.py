@@ -478,6 +478,20 @@ async def test_a_message_in_a_report_is_found(workspace: EngineWorkspace, report
     assert found[0] == ("web/pay.ts", 3, 4, "raises this message")
 
 
+async def test_the_rest_of_a_report_orders_equal_places_of_its_message(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    fails = '() error {\n\treturn fail("Failed to boil")\n}\n'
+    names = ["account", "kettle", "password", "token"]
+    files = {f"{name}.go": f"package {name}\n\nfunc {name}{fails}" for name in names}
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    report = 'A new password is refused\n\nI changed my password and got "Failed to boil".'
+    found = rows((await search(workspace, report)).results)
+    assert found[0] == ("password.go", 4, 4, "raises this message")
+    assert {row[0] for row in found[:4]} == set(files)
+
+
 async def test_what_a_report_says_about_the_machine_is_no_message(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -57,10 +57,16 @@ async def error_hits(
 
 
 def _scored(hits: Sequence[Hit]) -> list[Hit]:
-    return [
-        msgspec.structs.replace(hit, score=round(1 - place / 1000, 4))
-        for place, hit in enumerate(_without_repeats(hits))
-    ]
+    """Return the hits with scores in their order; places that make a message equally have the same
+    score."""
+    scored: list[Hit] = []
+    before: Hit | None = None
+    for place, hit in enumerate(_without_repeats(hits)):
+        is_equal = before and hit.score and (hit.score, hit.why) == (before.score, before.why)
+        score = scored[-1].score if is_equal else round(1 - place / 1000, 4)
+        scored.append(msgspec.structs.replace(hit, score=score))
+        before = hit
+    return scored
 
 
 def _contains(frame: Hit, hit: Hit) -> bool:

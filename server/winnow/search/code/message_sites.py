@@ -396,8 +396,8 @@ def _repeats(path: str) -> bool:
 
 
 def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
-    """Return the place that makes a message as a hit, with its function, from the definitions of
-    its file."""
+    """Return the place that makes a message as a hit, with its score and its function, from the
+    definitions of its file."""
     function = enclosing(definitions, site.first)
     if site.key:
         why = f"{'shows' if site.is_shown else 'has'} this text, `{site.key}`"
@@ -410,4 +410,4 @@ def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
         why = f"{verb} {'this' if is_this else 'a similar'} {noun}"
     marks = dict.fromkeys(range(site.first, site.last + 1), MARK)
     symbol = function.qualified_name if function is not None else None
-    return Hit(site.path, "passage", 0.0, why, site.first, site.last, symbol, marks=marks)
+    return Hit(site.path, "passage", site.score, why, site.first, site.last, symbol, marks=marks)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
 
 import msgspec
 from msgspec import Struct
@@ -103,11 +103,19 @@ async def find_passages(
     others = [hit for hit in found.hits if not any(_overlap(hit, other) for other in first)]
     least = first[-1].score
     hits = [
-        *first,
+        *_ordered(first, found.hits),
         *(msgspec.structs.replace(hit, score=min(hit.score, least)) for hit in others),
     ]
     found = msgspec.structs.replace(found, hits=hits, total=max(found.total, len(hits)))
     return msgspec.structs.replace(passages, found=found)
+
+
+def _ordered(first: Sequence[Hit], passages: Sequence[Hit]) -> Iterator[Hit]:
+    """Yield the hits to show first. The rest of a report tells which of several places that make
+    its message equally is meant: those in the files of the best passages come first."""
+    ranks = {hit.path: rank for rank, hit in reversed([*enumerate(passages)])}
+    for _, equal in groupby(first, key=lambda hit: hit.score):
+        yield from sorted(equal, key=lambda hit: ranks.get(hit.path, len(passages)))
 
 
 async def _find_first(
