@@ -553,6 +553,19 @@ async def test_a_message_of_the_runtime_leads_to_the_names_in_it(
     assert (await search(workspace, message)).results[0].path == "pots.py"
 
 
+async def test_a_name_in_a_message_is_no_similar_message(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "Tea.java": 'class TeaFragment {\n    static final String TAG = "TeaFragment";\n}\n',
+        "locale/de.yml": "title: Fragment of tea\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    message = "IllegalStateException: Fragment TeaFragment{4a2} not attached to a context."
+    result = await search(workspace, message)
+    assert not any("message" in (hit.why or "") for hit in result.results)
+
+
 async def test_a_comment_of_a_test_is_no_place_of_a_message(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -55,6 +55,9 @@ LEAST_PROPERTIES = 3
 MOST_SITES = 5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
+# Code that raises or logs nothing, a test and a document must have so much of a message: the names
+# in it are also strings elsewhere.
+SILENT_SHARE = 0.5
 # Such a message is looked up in the index, by its most telling terms.
 PROBABLE_TERMS, PROBABLE_FILES = 6, 50
 # The files to read for strings with a placeholder in place of a word.
@@ -306,7 +309,7 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     # What repeats a message comes after the code that makes it.
     last = repeating if any(site.makes and site.path not in repeating for site in sites) else ()
     best = sorted(
-        (site for site in sites if site.makes or site.score >= message.least),
+        (site for site in sites if site.makes or site.score >= _least_score(message, site)),
         key=lambda site: (
             *(site.path in last, -scores[site], -site.same),
             *(by_length(site.path) if site.path in repeating else (0, False, site.path)),
@@ -314,6 +317,11 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
         ),
     )
     return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
+
+
+def _least_score(message: _Message, site: Site) -> float:
+    """Return the least score of a place whose strings make no part of a message."""
+    return message.least if _reports(site) else max(message.least, SILENT_SHARE)
 
 
 def _messages(parts: QueryParts) -> Iterator[_Message]:
