@@ -12,6 +12,7 @@ from conftest import IndexFiles, MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.search.code.orientation import (
     asks_for_start,
+    documented_topic,
     guided_topic,
     introduction,
     overview_topic,
@@ -75,6 +76,36 @@ async def search(workspace: EngineWorkspace, query: str, **params: object) -> Co
 )
 def test_a_question_may_be_about_the_project(question: str, topic: str) -> None:
     assert guided_topic(question) == topic
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("where is the steam valve documented?", "steam valve"),
+        ("Where are kettles documented", "kettles"),
+        ("documentation of the steam valve", "steam valve"),
+        ("where is the documentation for kettles", "kettles"),
+        ("docs for kettles", "kettles"),
+        ("where is the documentation built", ""),
+        ("how are documents indexed", ""),
+        ("undocumented options", ""),
+    ],
+)
+def test_a_question_may_ask_for_documentation(text: str, topic: str) -> None:
+    assert documented_topic(text) == topic
+
+
+async def test_documents_come_before_code(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    files = {
+        "steam_valve.py": "class SteamValve:\n    def open_steam_valve(self):\n        pass\n",
+        "docs/kettle/parts.md": "# Parts\n\nThe steam valve opens at a pressure of two bar.\n",
+        "CHANGELOG.md": "- The steam valve is documented.\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    result = await search(workspace, "where is the steam valve documented")
+    paths = [hit.path for hit in result.results]
+    assert paths[:2] == ["docs/kettle/parts.md", "steam_valve.py"]
 
 
 @pytest.mark.parametrize(

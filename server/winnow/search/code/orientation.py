@@ -1,7 +1,7 @@
-"""Read questions of newcomers about a project itself: "how do I run the tests", "entry point".
+"""Read questions for documents: "how do I run the tests", "where is the cache documented".
 
 Guides answer the first, such as a README: code has the same words for other reasons.
-:mod:`winnow.search.code.entry_points` answers the other.
+:mod:`winnow.search.code.entry_points` answers where a program starts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ GUIDES = (
         for topic in ("build", "contribut", "develop", "install", "setup", "start", "test")
         for ending in ("md", "mdx", "rst", "adoc", "txt")
     ),
+)
+# Documents about the parts of a project.
+DOCUMENTS = (
+    *("README*", "readme*", "Readme*"),
+    *(f"**/doc*/**/*.{ending}" for ending in ("md", "mdx", "rst", "adoc", "txt")),
 )
 # Documents that describe a project as a whole.
 OVERVIEWS = (
@@ -100,6 +105,11 @@ _STRUCTURE = re.compile(
     rf"(?:the )?(?:architecture|structure)(?: overview| of {_THIS})",
     re.I,
 )
+_DOCUMENTED = re.compile(
+    r"where (?:is|are) (?:the )?(.+) documented"
+    r"|(?:where (?:is|are) )?(?:the )?(?:docs|documentation) (?:about|for|of|on) (?:the )?(.+)",
+    re.I,
+)
 _START = re.compile(
     r"(?:(?:what|where)(?:'s| is| are) )?(?:the )?(?:main )?entry ?points?"
     r"(?: (?:of|to|in|for) (?:the|this) \w+)?\??|(?:the )?main function\??|where is main\??|"
@@ -123,6 +133,13 @@ def guided_topic(text: str) -> str:
         return text
     found = _GUIDED.fullmatch(text)
     return found[1] if found else ""
+
+
+def documented_topic(text: str) -> str:
+    """Return what a question asks the documentation of; empty for other texts."""
+    text = text.strip(" ?.!")
+    found = _DOCUMENTED.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
+    return found[1] or found[2] if found else ""
 
 
 def overview_topic(text: str) -> str:

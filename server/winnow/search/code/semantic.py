@@ -27,10 +27,12 @@ from winnow.search.code.errors import error_hits
 from winnow.search.code.files import files_named
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
 from winnow.search.code.orientation import (
+    DOCUMENTS,
     GUIDES,
     INTRODUCTION,
     OVERVIEWS,
     READ_LINES,
+    documented_topic,
     guided_topic,
     introduction,
     overview_topic,
@@ -128,6 +130,9 @@ async def _find_first(
             return await _overviews(workspace, scope, topic, progress)
         if topic := guided_topic(text):
             found = await _find_in(workspace, scope, GUIDES, topic, progress)
+            return found[:MOST_GUIDES]
+        if topic := documented_topic(text):
+            found = await _find_in(workspace, scope, DOCUMENTS, topic, progress)
             return found[:MOST_GUIDES]
         if topic := topic_of_tests(text):
             found = await _find_in(workspace, scope, TESTS, f"test {topic}", progress)
