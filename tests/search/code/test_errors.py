@@ -492,6 +492,23 @@ async def test_the_rest_of_a_report_orders_equal_places_of_its_message(
     assert {row[0] for row in found[:4]} == set(files)
 
 
+async def test_a_place_with_the_message_that_a_title_quotes_is_shown_once(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    code = (
+        "def put(tea, pot):\n"
+        "    if tea.of == 'teakettle' and pot.kind in NOT_FOR_TEA:\n"
+        "        raise ValueError(\n"
+        '            f"Tea cannot be put into {pot.kind} pots"\n'
+        "        )\n"
+    )
+    workspace = make_workspace(write_files(tmp_path, {"tea.py": code}))
+    await workspace.index.build()
+    title = 'Teakettle t7 (of shelf s1) cannot be served: "Tea cannot be put into Iron pots"'
+    found = rows((await search(workspace, title)).results)
+    assert [row[3] for row in found].count("raises this message") == 1
+
+
 async def test_what_a_report_says_about_the_machine_is_no_message(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -172,9 +172,22 @@ async def find_sites(
                 further = await asyncio.to_thread(best_sites, message, strings, terms)
         found.append(await _with_code(workspace, scope, texts, message, [*further, *sites]))
     if sum(map(bool, found)) == 1:
-        return list(itertools.chain.from_iterable(found))
+        return _distinct(itertools.chain.from_iterable(found))
     # Code that has one of the messages precedes what only resembles or repeats another one.
-    return sorted(itertools.chain.from_iterable(found), key=_has_message, reverse=True)
+    return _distinct(sorted(itertools.chain.from_iterable(found), key=_has_message, reverse=True))
+
+
+def _distinct(sites: Iterable[Site]) -> list[Site]:
+    """Return the sites without those that have lines of an earlier one: a title may quote a message
+    that is read once more."""
+    found: list[Site] = []
+    for site in sites:
+        if not any(
+            site.path == other.path and site.first <= other.last and other.first <= site.last
+            for other in found
+        ):
+            found.append(site)
+    return found
 
 
 async def _with_placeholder(
