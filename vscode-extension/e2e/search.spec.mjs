@@ -138,7 +138,13 @@ test('the box opens with nothing typed, and one letter searches nothing', async 
   await page.keyboard.press('Enter')
   await until(async () => (await editor.input.inputValue()) === '>terms ', 'the prefix in the box')
   await editor.input.fill('M')
-  await until(async () => (await editor.rows.count()) === 0, 'no rows for one letter')
+  for (const short of ['M', '@', '>docs ', '>changed']) {
+    await editor.input.fill(short)
+    await editor.sees(editor.first, /^Type at least 2 letters$/)
+  }
+  await page.keyboard.press('Escape')
+  await editor.resume()
+  await editor.sees(editor.first, /^Type at least 2 letters$/)
   await closePick()
 })
 

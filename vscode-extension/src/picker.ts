@@ -141,8 +141,12 @@ export class Picker {
     if (text) this.retype(text)
   }
 
-  /** Open the box as it was closed, at the same row. */
+  /** Open the box as it was closed, at the same row. A search that closing it canceled begins again. */
   resume({ box: state, searchId }: PickerState): void {
+    if (!box.isComplete(state)) {
+      this.open(state.text)
+      return
+    }
     this.state = { ...state, hasMoved: state.active !== undefined }
     this.searchId = searchId
     this.pick.value = state.text

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { answered, asked, type BoxState, CLOSED, deselected, entered, failed, listed, moved, repeated, type ResultList, shows, typed, viewed } from './box'
+import { answered, asked, type BoxState, CLOSED, deselected, entered, failed, isComplete, listed, moved, repeated, type ResultList, shows, typed, viewed } from './box'
 import type { Row } from './rows'
 
 const HEADLINE = { by: 'local', count: '', note: '', isEarly: false, details: [] }
@@ -28,6 +28,12 @@ describe('without a model', () => {
     expect([viewed(local('abc')), viewed(state), viewed(listed(state, list('x')))]).toEqual(['show', 'wait', 'wait'])
     expect(viewed(answered(state, list('x'), HEADLINE, false))).toBe('show')
     expect(viewed(answered(state, list(''), HEADLINE, false))).toBe('nothing')
+  })
+
+  test('a search is complete with its answer or its failure, not with its first rows', () => {
+    const state = typed(local('abc'), 'query two')
+    const states = [CLOSED, state, listed(state, list('x')), answered(state, list(''), HEADLINE, false), failed(state, new Error('no'))]
+    expect(states.map(isComplete)).toEqual([false, false, false, true, true])
   })
 
   test('another text forgets that the results were wanted in the view', () => {

@@ -130,12 +130,17 @@ export function entered(state: BoxState): 'open' | 'ask' | 'wait' | 'nothing' {
   return state.model === 'available' ? 'ask' : 'nothing'
 }
 
+/** Return true if the search for the typed text has ended, also if it failed. */
+export function isComplete({ headline, error }: BoxState): boolean {
+  return headline !== undefined || error !== undefined
+}
+
 /**
  * Return what "Show in Results View" does: it shows the results of the typed text, and waits until
  * they are complete. Without any, the box says so.
  */
 export function viewed(state: BoxState): 'show' | 'wait' | 'nothing' {
-  if (state.text && !state.headline && !state.error) return 'wait'
+  if (state.text && !isComplete(state)) return 'wait'
   return state.text && !state.rows.length ? 'nothing' : 'show'
 }
 
