@@ -166,8 +166,7 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
         if best is None and not passage.is_relevant:
             return current(hit.first, passage.last, passage, min(hit.first, passage.last))
         best = min(hit.first if best is None else best, passage.last)
-        # Editors show the best line, so the snippet must have it.
-        passage = passage.part(passage.first, passage.last, best)
+        passage = _with_best(passage, best)
         return current(hit.first, passage.last, passage, best)
     best = passage.best_line()
     if best is None:
@@ -177,6 +176,11 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
     assert snippet is not None
     end = snippet.first + snippet.text.count("\n")
     return current(snippet.first, end, passage, best)
+
+
+def _with_best(passage: Excerpt, line: int) -> Excerpt:
+    """Return the passage with a snippet that has the best line, because editors show that line."""
+    return passage.part(passage.first, passage.last, line)
 
 
 def _current_place(
@@ -193,6 +197,8 @@ def _current_place(
         first = definitions[0] if definitions else None
         symbol = first.name if first else None
         line = first.line if first and passage.first <= first.line <= passage.last else hit.first
+        if line is not None:
+            passage = _with_best(passage, line)
         return CurrentHit(at, hit, hit.first, passage.last, passage, line, symbol, hit.why)
     part = passage.part(place.first, place.last, place.line)
     why = reason([*place.reasons, *hit.about])
