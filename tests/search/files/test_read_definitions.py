@@ -118,6 +118,15 @@ async def test_a_name_that_is_only_similar_is_not_the_one_meant(
     assert not raised.value.meant
 
 
+async def test_a_name_with_only_the_same_letters_is_not_suggested(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    write_files(folder, {"chunks.py": "def banjo_results_cheat_hiding(): pass\n"})
+    with pytest.raises(NotFound) as raised:
+        await read(make_workspace, folder, path="NoSuchThing")
+    assert "similar" not in str(raised.value)
+
+
 async def test_a_mistyped_file_gets_the_closest_file(
     make_workspace: MakeWorkspace, folder: Path
 ) -> None:

@@ -39,6 +39,7 @@ from winnow.search.symbols.rows import FoundSymbol
 from winnow.search.symbols.unread import unread_files, unread_in_words
 from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
+from winnow.symbols.search.match import PART
 from winnow.symbols.search.query import KINDS, SymbolQuery, parse
 from winnow.symbols.view import File
 from winnow.text.definition_patterns import (
@@ -140,7 +141,8 @@ async def name_meant(
     workspace: EngineWorkspace, name: str, progress: Progress
 ) -> tuple[str, str] | None:
     """Return a sentence with the name of a symbol that is most similar to one that no symbol has,
-    and that name, or "" if it is not clear that it was meant; None if there is none."""
+    and that name, or "" if it is not clear that it was meant; None if there is none. A name that
+    has only the letters in their order is not similar."""
     parts = parts_of(name)
     scope = workspace.scope(Filters())
     found = await find_symbols(workspace, scope, ".".join(parts), progress, max_results=1)
@@ -148,7 +150,8 @@ async def name_meant(
         similar = f"the {symbol.kind} {symbol.qualified_name!r}"
         if _is_misspelled(parts[-1] if parts else name, symbol.name):
             return f"Did you mean {similar}?", symbol.qualified_name
-        return f"The most similar name is that of {similar}", ""
+        if symbol.score >= PART:
+            return f"The most similar name is that of {similar}", ""
     return None
 
 
