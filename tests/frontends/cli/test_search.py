@@ -116,6 +116,10 @@ def test_nothing_found_is_one_line(project: Path) -> None:
         (["serch", "x"], "winnow: Unknown command `serch`. Did you mean `search`?"),
         (["gerp"], "winnow: Unknown command `gerp`. Did you mean `grep`?"),
         (
+            ["find-refrences", "x"],
+            "winnow: Unknown command `find-refrences`. Did you mean `find-references`?",
+        ),
+        (
             ["grep", "x", "--limt", "3"],
             "winnow grep: Unknown option `--limt`. Did you mean `--limit`?",
         ),

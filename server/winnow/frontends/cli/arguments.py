@@ -87,7 +87,8 @@ def _names_a_command(word: str, commands: Collection[str], parser: argparse.Argu
     """Return False for a question. Report a mistyped command."""
     if word in commands or word in ("-h", "--help", "--version"):
         return True
-    if word.islower() and word.isidentifier() and (close := _similar(word, commands)):
+    is_name = word.islower() and word.replace("-", "_").isidentifier()
+    if is_name and (close := _similar(word, commands)):
         parser.error(
             f"Unknown command `{word}`. Did you mean `{close}`?"
             f" To search for the word: winnow {SEARCH} {word}"
