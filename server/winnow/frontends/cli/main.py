@@ -86,8 +86,9 @@ def command_parser(kind: type[Parser] = Parser) -> Parser:
     tool's command, the `tool`."""
     parser = kind(
         prog="winnow",
-        description="Find code, text, symbols and documents. Without arguments, search as you type."
-        " `winnow COMMAND --help` describes a command.",
+        description="Find code, text, symbols and documents. `winnow 'how is a session deleted'`"
+        " asks a question; a name, a path and an error message work, too. Without arguments, search"
+        " as you type. `winnow COMMAND --help` describes a command.",
     )
     parser.add_argument("--version", action="version", version=f"winnow {winnow.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
