@@ -101,6 +101,8 @@ return {
         ['Path=src foo'] = 'path',
         ['inlcude=*.c foo'] = 'include',
         ['wrod=true foo'] = 'word',
+        ['type=lua foo'] = 'file_types',
+        ['hidden=true foo'] = 'include_hidden',
       }
       for typed, name in pairs(suggestions) do
         local problem = t.error_of(function()
@@ -114,7 +116,9 @@ return {
         end),
         '`top_k` is a parameter of semantic, not of grep.'
       )
-      for _, typed in ipairs({ 'node=3 x', 'a=b c', 'name="path" x', 'timeout=30', 'Path=src' }) do
+      local texts =
+        { 'node=3 x', 'a=b c', 'name="path" x', 'type="text" x', 'timeout=30', 'Path=src' }
+      for _, typed in ipairs(texts) do
         t.equal({ query = typed, params = {} }, query.parse('grep', typed))
       end
       t.contains(

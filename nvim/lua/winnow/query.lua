@@ -190,8 +190,9 @@ local function sorted_letters(text)
   return table.concat(vim.fn.sort(vim.split(text, '')))
 end
 
----Return the param that a mistyped name is close to, if any. In a short name, a missing, additional
----or swapped letter is a mistake, but another letter is another name: `node` is no mistyped `mode`.
+---Return the param that a mistyped name is close to, or ends with: `type` for `file_types`. In a short
+---name, a missing, additional or swapped letter is a mistake, but another letter is another name:
+---`node` is no mistyped `mode`.
 ---@param typed string
 ---@param names string[]
 ---@return string?
@@ -199,7 +200,8 @@ local function similar_param(typed, names)
   local lower = typed:lower()
   for _, name in ipairs(names) do
     local is_other_name = #lower == #name and sorted_letters(lower) ~= sorted_letters(name)
-    if distance(lower, name) <= 1 and not is_other_name then
+    local is_end = name:match('_' .. lower .. 's?$') ~= nil
+    if is_end or distance(lower, name) <= 1 and not is_other_name then
       return name
     end
   end
@@ -263,7 +265,8 @@ function M.parse(mode, text)
     local name, typed, after = split_param(rest)
     local kind = name and (M.options[name] or kinds[name])
     if not kind then
-      if name and after ~= '' then
+      -- A quoted value is code, such as HTML.
+      if name and after ~= '' and not typed:find('^["\']') then
         check_name(mode, name)
       end
       break
