@@ -128,7 +128,7 @@ test('results appear as the user types, with the line of code and a reason', asy
   if (MEASURED) assert.ok(activated <= ACTIVATION_MS, `activation took ${activated} ms`)
 })
 
-test('the box opens with nothing typed, and one letter searches nothing', async () => {
+test('the box opens with nothing typed, and asks for more than one letter', async () => {
   await editor.openBox('Control+Alt+W')
   for (const hint of ['symbols: @Client.send', 'PDFs, office files']) await editor.sees(editor.rows.filter({ hasText: hint }), /\w/)
   // A prefix is completed, too.
@@ -379,6 +379,10 @@ test('Escape cancels a search and kills its ripgrep', async () => {
   await until(() => running().length > 1, 'ripgrep to run')
   await page.keyboard.press('Escape')
   await until(() => running().length === 0, 'ripgrep and its children to exit')
+  // Resuming it begins it again.
+  await editor.resume()
+  await editor.sees(editor.first, /^Searching…$/)
+  await closePick()
   await editor.probe('configure', { settings: { 'winnow.programs.rg': null, 'winnow.index.enabled': null } })
 })
 

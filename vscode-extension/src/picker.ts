@@ -6,7 +6,7 @@ import { linesOf, titleOf, whyNone } from './core/headline'
 import { withQuery } from './core/history'
 import { iconOf, type Search } from './core/kinds'
 import { feedback } from './core/protocol'
-import { formatQuery, hintsFor, isSearchable, parseQuery } from './core/query'
+import { formatQuery, hintsFor, isSearchable, MIN_LETTERS, parseQuery } from './core/query'
 import { type Row, secondLine } from './core/rows'
 import type { Searches } from './core/searches'
 import { Timers } from './core/timers'
@@ -62,6 +62,7 @@ const CONSENT = button('sparkle', 'Let a Language Model Rank…')
 const IN_VIEW = button('list-tree', 'Show in Results View')
 const DETAILS = button('info', 'How These Results Were Found')
 
+const TOO_SHORT: Item = { label: `$(info) Type at least ${MIN_LETTERS} letters`, alwaysShow: true, run: () => undefined }
 const INSTALLING: Item = { label: '$(sync~spin) Installing the server…', alwaysShow: true, run: () => undefined }
 
 /** The parts of the extension that the box uses. */
@@ -202,7 +203,8 @@ export class Picker {
     if (hints.length && hints.every(({ label }) => shown.has(label))) return
     const recent = { label: 'recent', kind: vscode.QuickPickItemKind.Separator }
     // Events name rows by their index. With a separator first, a late one would be a move to the second result.
-    this.pick.items = [...hints, ...(this.state.text || !history.length ? [] : [recent, ...history])]
+    if (!this.state.text) this.pick.items = [...hints, ...(history.length ? [recent, ...history] : [])]
+    else this.pick.items = hints.length ? hints : [TOO_SHORT]
   }
 
   private retype(text: string): void {

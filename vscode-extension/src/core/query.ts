@@ -33,7 +33,7 @@ export const EMPTY: Query = {
 }
 
 /** Shorter queries match too much. */
-const MIN_LETTERS = 2
+export const MIN_LETTERS = 2
 const PREFIX = /^>(docs|terms|changed|ignored|type:(\S*)|in:("[^"]*"?|\S*))(?:\s+|$)/
 const TERMS = ' -- '
 
