@@ -81,6 +81,7 @@ async def test_in_a_larger_folder_it_does_not_wait(
     [
         ("semantic_search", {"query": "where are parts made"}),
         ("find_symbol", {"name": "part_7"}),
+        ("code_search", {"query": "no_such_part"}),
         ("index_status", {}),
     ],
 )

@@ -333,9 +333,10 @@ async def _symbols(
 ) -> HitList:
     """Find definitions by name; if ``exact``, only those with this name, case-sensitive."""
     if exact and not await _may_be_defined(workspace, scope, name):
-        state = state_in_words(workspace.index, workspace.index.state())
-        reason = f"{state}: files were searched for lines that look like a definition"
-        return HitList(scope, [], 0, incomplete(reason))
+        state = workspace.index.state()
+        searched = "files were searched for lines that look like a definition"
+        reason = f"{state_in_words(workspace.index, state)}: {searched}"
+        return with_state(HitList(scope, [], 0, incomplete()), state, reason)
     progress(f"Searching symbols: {name[:60]}")
     try:
         search = await find_symbols(
