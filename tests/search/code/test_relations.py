@@ -90,6 +90,14 @@ def test_a_question_may_ask_for_a_definition_and_its_uses(question: str) -> None
     assert relation_of(question) == Relation("definitions", "max_cups", True, also_uses=True)
 
 
+@pytest.mark.parametrize(("name", "is_certain"), [("NewClient", True), ("Client", False)])
+def test_a_name_of_several_words_is_searched_for_where_it_is_used(
+    name: str, is_certain: bool
+) -> None:
+    expected = Relation("definitions", name, is_certain, also_uses=True)
+    assert relation_of(f"rename {name} to OpenClient") == expected
+
+
 @pytest.mark.parametrize("text", ["rename files", "rename the recipe title", "rename a_b and c_d"])
 def test_other_tasks_ask_for_no_name(text: str) -> None:
     assert relation_of(text) is None

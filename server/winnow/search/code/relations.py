@@ -182,6 +182,7 @@ _TESTED = [
 ]
 # The stems of the words that say that a file is a test.
 _TEST_WORDS = {"featur", "spec", "test"}
+_HUMPS = re.compile(r"[a-z][A-Z]")
 _CODE_NAME = re.compile(r"[_.:$#>~/@-]|^[a-z]+[A-Z]")
 
 
@@ -193,7 +194,8 @@ def relation_of(text: str) -> Relation | None:
         first = relation_of(text[: also.start()])
         return first and msgspec.structs.replace(first, also_uses=first.kind == "definitions")
     if (renamed := _RENAMED.fullmatch(text)) and _is_name(renamed, text):
-        is_certain = _is_certain(renamed)
+        # A single word, such as `Record`, is in too many other texts.
+        is_certain = _is_certain(renamed) or bool(_HUMPS.search(renamed["name"]))
         return Relation("definitions", renamed["name"], is_certain, also_uses=True)
     for kind, pattern in _RELATIONS:
         found = pattern.fullmatch(text)
