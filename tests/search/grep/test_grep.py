@@ -23,9 +23,11 @@ from winnow.errors import (
     SearchTimedOut,
 )
 from winnow.search.answer.shorten import estimated_tokens
-from winnow.search.grep.page import GrepMatch, PreviewLine
+from winnow.search.grep.page import GrepMatch, GrepPage, PreviewLine
 from winnow.text import grep as text_grep
-from winnow.text.ripgrep import command_lines
+from winnow.text.buffers import Overlay
+from winnow.text.ripgrep import FileLine, Line, command_lines
+from winnow.text.scope import Filters, search_scope
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepFile, GrepPartial, GrepResult
 from winnow.types import Progress, no_progress
@@ -398,6 +400,20 @@ async def test_lists_of_files_get_shorter_too(
 
 class Stream(Recorder):
     streaming = True
+
+
+def test_a_line_with_two_matches_is_streamed_with_the_context_behind_it(tmp_path: Path) -> None:
+    scope = search_scope([tmp_path], Filters())
+    page = GrepPage(scope, Overlay(), max_matches=9, max_bytes=None, context=1)
+    page.add("a.txt", FileLine(1, Line("x x", 4, ((0, 1), (2, 3))), matched=True))
+    assert (page.ready, page.pop()) == (0, [])
+    page.add("a.txt", FileLine(2, Line("y", 2)))
+    page.add("a.txt", FileLine(9, Line("x", 2, ((0, 1),)), matched=True))
+    assert page.ready == 2
+    first, second = page.pop()
+    assert [line.text for line in first.preview] == ["x x", "y"]
+    assert second.preview == []
+    assert [match.line for match in page.matches] == [9]
 
 
 async def test_a_stream_has_all_matches_and_the_result_does_not_repeat_them(

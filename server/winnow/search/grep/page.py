@@ -105,6 +105,7 @@ class GrepPage:
         self._order = path_order(scope)
         self._files = Fingerprint(scope, overlay)
         self._previews = _Previews(context)
+        self._on_last_line = 0
         self._path, self._raw_path = "", b""
         self._shown = InRepository(path="")
         self._after = after[0] if after else None
@@ -130,6 +131,7 @@ class GrepPage:
             self.returned += 1
             self.full = self.returned >= self._max_matches
         self.matches += new
+        self._on_last_line = len(new) or self._on_last_line
         size = self._previews.add(line, new)
         self.cut_lines += line.line.cut and size > 0
         if new and self._raw_path not in self.digests:
@@ -144,10 +146,17 @@ class GrepPage:
         if not self._is_past_cursor:
             self._pass_cursor()
 
+    @property
+    def ready(self) -> int:
+        """The number of matches whose previews are complete: all before the last line with matches,
+        of which the first has the context behind it."""
+        return len(self.matches) - self._on_last_line
+
     def pop(self) -> list[GrepMatch]:
         """Remove and return the matches whose previews are complete."""
-        ready, self.matches = self.matches[:-1], self.matches[-1:]
-        self.positions = self.positions[-1:]
+        count = self.ready
+        ready, self.matches = self.matches[:count], self.matches[count:]
+        self.positions = self.positions[count:]
         self.digests = {last.path: self.digests[last.path] for last in self.positions}
         return ready
 

@@ -78,7 +78,7 @@ class GrepSearch:
                     page.add(path, line)
                     stop.check()
                     is_late = loop.time() - streamed_at > STREAM_SECONDS
-                    if stream and len(page.matches) > (1 if is_late else STREAM_MATCHES):
+                    if stream and page.ready >= (1 if is_late else STREAM_MATCHES):
                         streamed_at = loop.time()
                         await stream(page.pop())
         finally:
