@@ -186,6 +186,8 @@ class ExpressionTypes:
 
     def _narrowed(self, file: ResolverFile, scope: int, name: str) -> Type:
         """Return the type that a block gives to a name bound outside of it."""
+        if name not in file.narrowed:
+            return None
         bound = self.session.bound(file, name)
         while scope > 0 and scope not in bound:
             sources = file.type_sources(scope, name)

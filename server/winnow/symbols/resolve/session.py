@@ -105,6 +105,14 @@ class ResolverFile:
         return merge_scopes(self.scopes) if self.rules.merging else range(len(self.scopes))
 
     @cached_property
+    def narrowed(self) -> frozenset[str]:
+        """The names that have a type of their own in a block."""
+        types = self.scope_table.types.items()
+        return frozenset(
+            name for scope, names in types if self.scopes[scope].kind == "block" for name in names
+        )
+
+    @cached_property
     def private(self) -> frozenset[str]:
         return frozenset(self.scope_table.private)
 
