@@ -7,6 +7,7 @@ words of the question, and the answer says so.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -285,6 +286,10 @@ async def _find_passages(
         fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
         return Passages(with_state(texts, state, reason), "text", None, fallback)
     missing = await missing_files(workspace, scope, texts.hits, indexed.known)
+    # Files that were indexed during the search of texts are not missing, and may have new hits.
+    with contextlib.suppress(IndexUnavailable):
+        again = await _from_index(workspace, scope, query, wanted, progress, patient=False)
+        indexed = again or indexed
     hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
@@ -303,16 +308,23 @@ def _engine(indexed: IndexHits) -> Engine:
 
 
 async def _from_index(
-    workspace: EngineWorkspace, scope: Scope, query: str, wanted: int, progress: Progress
+    workspace: EngineWorkspace,
+    scope: Scope,
+    query: str,
+    wanted: int,
+    progress: Progress,
+    *,
+    patient: bool = True,
 ) -> IndexHits | None:
-    """Search the index; return None if the index is turned off."""
+    """Search the index, see :func:`search_index`; return None if the index is turned off."""
     if not (workspace.config.index.enabled or workspace.index.state().knows_all):
         return None
     async with workspace.search_slots:
         progress("Searching the index")
         boosts = await workspace.history.boosts(query)
+        shown = wanted - SPARE_HITS
         return await search_index(
-            workspace, scope, query, wanted, shown=wanted - SPARE_HITS, boosts=boosts
+            *(workspace, scope, query, wanted), shown=shown, boosts=boosts, patient=patient
         )
 
 
