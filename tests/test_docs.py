@@ -71,7 +71,7 @@ def test_the_first_command_is_accepted_and_its_output_is_of_the_current_sources(
     path, symbol = re.fullmatch(r"(\S+):[0-9]+-[0-9]+  ([\w.]+)  mentions .*", place).groups()  # type: ignore[union-attr]
     source = read(path)
     assert f"def {symbol.rpartition('.')[2]}(" in source
-    assert len(code) == 4
+    assert 4 < len(code) <= 12
     for shown in code:
         assert re.sub(r"^ *[0-9]+\t", "", shown) in source.split("\n")
     assert "semantic search" in notes
