@@ -585,6 +585,7 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
             InvalidParams,
             "it is a file: pass a place in it, such as 'app.py:12'",
         ),
+        ({"name": __file__}, NoSymbol, "No indexed file defines"),  # outside of the workspace
         ({"name": "Client", "line": 4}, InvalidParams, "`path`"),
         ({"name": "Client", "exclude": ["["]}, InvalidParams, "`exclude`"),
         ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),

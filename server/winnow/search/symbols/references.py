@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from winnow.config.globs import InvalidGlob, glob_regex
-from winnow.errors import InvalidParams, NoSymbol
+from winnow.errors import InvalidParams, NoSymbol, NotFound, PathOutsideWorkspace
 from winnow.index.snapshot import Overlay
 from winnow.index.store.file_record import may_have_symbols
 from winnow.search.index.background import open_index
@@ -138,7 +139,9 @@ async def find_references(
 
 def _is_file(name: str, roots: Sequence[Path]) -> bool:
     """Return True if the name of a symbol is the path of a file. Its extension is no symbol."""
-    return "." in name and any(os.path.isfile(os.path.join(root, name)) for root in roots)
+    with contextlib.suppress(NotFound, PathOutsideWorkspace):
+        return "." in name and os.path.isfile(locate(name, roots).real)
+    return False
 
 
 async def _references(
