@@ -18,6 +18,7 @@ from winnow.index.builder.folder import FolderIndex
 from winnow.search.code import indexed
 from winnow.search.keyword.rows import RankedFile
 from winnow.search.keyword.search import ONLY_INDEX
+from winnow.search.keyword.terms import TermSearch
 from winnow.tools import TOOLS
 from winnow.tools.keyword_search import KeywordSearchPartial, KeywordSearchResult, text
 from winnow.tools.terminal import Style
@@ -434,3 +435,22 @@ async def test_semantic_search_waits_for_an_index_on_disk(
     after = await TOOLS["semantic_search"].call(workspace, params, Recorder())
     assert after.results[0].path == last
     assert "useful for an earlier similar query" in after.results[0].why.split("; ")
+
+
+async def test_scores_do_not_depend_on_which_runs_of_ripgrep_finish(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_prefilter(*arguments: Any) -> list[None]:
+        return [None] * len(arguments[-1])
+
+    collect = TermSearch._collect
+
+    async def not_to_the_end(self: TermSearch, *arguments: Any, **options: Any) -> None:
+        await collect(self, *arguments, **options)
+
+    monkeypatch.setattr("winnow.search.keyword.search.prefilter", no_prefilter)
+    complete = await search(workspace, "postage", "kilos")
+    monkeypatch.setattr(TermSearch, "_collect", not_to_the_end)
+    cut_short = await search(workspace, "postage", "kilos")
+    assert complete.files
+    assert msgspec.to_builtins(complete.files) == msgspec.to_builtins(cut_short.files)

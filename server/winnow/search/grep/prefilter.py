@@ -46,12 +46,10 @@ MOST_SECONDS = 0.15
 class PrefilteredFiles(Struct, frozen=True):
     """The only ``files`` on disk that can match, in paths as ripgrep prints them.
 
-    ``searched`` is the number of files that a search of the scope reads, or None if unknown.
     ``binary`` returns the binary files that can match. ``indexed`` are all indexed files by root.
     """
 
     files: Sequence[str]
-    searched: int | None
     binary: Callable[[], Sequence[str]]
     indexed: Mapping[Path, Sequence[str]]
 
@@ -222,11 +220,8 @@ def _in_scope(
     regular = _regular(selected(files_of), most, size_of)
     if regular is None:
         return None
-    is_complete = not scope.is_filtered and len(scope.roots) == len(found.paths)
-    searched = found.total + sum(map(len, found.binary.values()))
     return PrefilteredFiles(
         regular,
-        searched if is_complete else None,
         lambda: _regular(selected(binary_files_of), None, size_of) or (),
         found.paths,
     )

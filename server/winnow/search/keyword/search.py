@@ -255,6 +255,9 @@ async def _searched(request: KeywordRequest) -> TermSearch:
         evidence=request.found.set,
         context=request.context,
     )
+    state = workspace.index.state()
+    if state.knows_all and not request.scope.is_filtered:
+        search.searched = state.files_total
     request.progress(f"Searching for {counted(len(search.terms), 'term', 'terms')}")
     await _prefilter(request, search, ripgrep)
     sender = asyncio.create_task(_send_while_searching(request, search))
@@ -284,7 +287,6 @@ async def _prefilter(request: KeywordRequest, search: TermSearch, ripgrep: Ripgr
     for found, files in zip(search.terms, prefiltered, strict=True):
         if files:
             search.candidates[found.term] = files.files
-            search.searched = files.searched
 
 
 @contextlib.asynccontextmanager

@@ -78,7 +78,8 @@ class TermMatches:
 class TermSearch:
     """A search for many terms, and its results.
 
-    ``searched`` is the number of files in scope, if a run over all of them finished.
+    ``searched`` is the number of files in scope, if it is known: otherwise a run over all of them
+    sets it, if one finishes. Which of them do depends on the load of the machine.
     ``candidates`` are the only files on disk that can match a term, in paths as ripgrep prints
     them, for terms that the index could prefilter. ``context`` is the number of lines before and
     after each match.
@@ -259,7 +260,7 @@ class TermSearch:
             searched = await self._collect(child, found)
             if not found.over:
                 await self._conclude(child, found)
-                self.searched = searched or self.searched
+                self.searched = self.searched or searched
 
     async def _search_overlay(
         self, found: TermMatches, context: int | None = None, per_file: int | None = None
