@@ -250,7 +250,7 @@ def _is_inside(definition: Definition, lines: int, size: int) -> bool:
 def _describes(contents: Contents, lines: int, definitions: int) -> bool:
     """Return True if contents can be those of a text with some lines and definitions."""
     described = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS)
-    first, last, number, before, comments = described.astype(np.int64).T
+    first, last, number, before, comments, imports = described.astype(np.int64).T
     return bool(
         len(contents.fields) == len(FIELDS)
         and len(contents.measures) == len(MEASURES)
@@ -264,6 +264,7 @@ def _describes(contents: Contents, lines: int, definitions: int) -> bool:
         and (number <= definitions).all()
         and (before <= definitions).all()
         and (comments <= lines).all()
+        and (imports <= lines).all()
         and all(
             _fit(postings, len(described) if field.unit == "chunk" else 1)
             for field, postings in zip(FIELDS, contents.fields, strict=True)
