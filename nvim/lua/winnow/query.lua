@@ -190,9 +190,9 @@ local function sorted_letters(text)
   return table.concat(vim.fn.sort(vim.split(text, '')))
 end
 
----Return the param that a mistyped name is close to, or ends with: `type` for `file_types`. In a short
----name, a missing, additional or swapped letter is a mistake, but another letter is another name:
----`node` is no mistyped `mode`.
+---Return the param that a mistyped name is close to, or ends with: `type` for `file_types`. In a
+---short name, a missing, additional or swapped letter is a mistake, but another letter is another
+---name: `node` is no mistyped `mode`.
 ---@param typed string
 ---@param names string[]
 ---@return string?
