@@ -186,8 +186,8 @@ async def test_files_of_the_workspace_come_first(
     async with workspace_of(folder, started_cluster.settings()) as workspace:
         local = await read(workspace, "team/parts:README.md")
         assert (local.repository, content(local)) == (None, "local\n")
-        with pytest.raises(NotFound, match="in the workspace"):
-            await read(workspace, "src/a.py:name")
+        symbol = await read(workspace, "src/a.py:name")
+        assert (symbol.repository, content(symbol)) == (None, "def name():\n    pass\n")
 
 
 async def test_the_settings_name_repositories(
