@@ -139,7 +139,7 @@ PARTS = {
         "The development half of semble's public annotations: 25 repositories, 18 languages. The"
         " shipped ranker was trained on these questions, so its quality here is not a valid"
         " measure. Judged by rankers that were trained without the repository in question, it is"
-        " .881, and .887 where the commits of the repository are known (`benchmarks/run ranker`)."
+        " .881, and .889 where the commits of the repository are known (`benchmarks/run ranker`)."
         " semble is faster because it doesn't check its answers "
         "against the current files.",
     ),
