@@ -322,7 +322,7 @@ class _Session:
 
 
 def _corrected_call(name: str, correction: Correction) -> str:
-    """Return a corrected call as text, with the names of the params that it lacks."""
+    """Return a corrected call as text, with the names of the params that it leaves out."""
     lacks = f", without {', '.join(f'`{one}`' for one in correction.dropped)}"
     call = msgspec.json.encode(correction.call).decode()
     return f"Corrected call{lacks * bool(correction.dropped)}: {name} {call}"

@@ -79,16 +79,16 @@ class Updates:
         self._start_tidying()
 
     def _start_tidying(self) -> None:
-        if not (self._closed or is_running(self._tidying)):
+        is_due = any(folder.is_untidy for folder in self._folders.current())
+        if is_due and not (self._closed or is_running(self._tidying)):
             self._tidying = asyncio.create_task(self._tidy())
 
     async def _tidy(self) -> None:
         """Tidy the indexes when no request waits for an answer."""
         await self._throttle.turn()
         for folder in self._folders.current():
-            if folder.disk.opened is not None:
-                with recorded_problem(folder):
-                    await folder.tidy()
+            with recorded_problem(folder):
+                await folder.tidy()
 
     def apply_opened(self, changes: Mapping[FolderIndex, Changes]) -> None:
         """Index the changes of indexes that were opened, unless a check runs, which finds them."""
@@ -199,10 +199,13 @@ class Updates:
 
     async def cancel(self) -> None:
         """Cancel all work, and forget the reported changes."""
-        await cancel_all([self._updating, self._tidying, self._checking, self._later_check])
+        await cancel_all(self._tasks())
         self._changed_files.clear()
 
     async def aclose(self) -> None:
         """Cancel all work; none begins any more."""
         self._closed = True
-        await cancel_all([self._updating, self._tidying, self._checking, self._later_check])
+        await cancel_all(self._tasks())
+
+    def _tasks(self) -> list[asyncio.Task[None] | None]:
+        return [self._updating, self._tidying, self._checking, self._later_check]

@@ -65,8 +65,8 @@ FEW_CANDIDATES = 4_000
 LITTLE = 500
 LITTLE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 128 * 1024
-# From this number of matches on, a write of ripgrep for each line costs more than the search. A
-# block has some 30 lines, a small part of them.
+# With so many matches, ripgrep needs longer to write each line by itself than to search. A block
+# has some 30 lines.
 MANY_MATCHES = 1_000
 
 FoundLine = tuple[str, FileLine]

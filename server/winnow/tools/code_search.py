@@ -60,7 +60,7 @@ from winnow.workspace import EngineWorkspace, Lifetime
 if TYPE_CHECKING:
     from winnow.search.code.search import CodeAnswer
 
-# Lines of code that people see: of all results, if these are few, and at least of each.
+# Lines of code for people: of all results together, and at least of each result.
 LINES_FOR_PEOPLE, LEAST_LINES = 20, 4
 # The query at the beginning of the reason for a search.
 _QUOTED_QUERY = re.compile(r"\A(['\"]).*?\1: ", re.S)

@@ -46,7 +46,7 @@ _UNSUPPORTED = re.compile(r"\(\?<?[=!]|\\[1-9]|\\n|\n")
 
 
 class Correction(NamedTuple):
-    """The params of the call that was probably meant, and those of the wrong call that it lacks."""
+    """The params of the call that was probably meant, and the names of those that it leaves out."""
 
     call: dict[str, Any]
     dropped: Sequence[str] = ()

@@ -371,7 +371,7 @@ async def _with_named_file(
     bare = place[0] if place else path
     name = bare.replace("\\", "/").rpartition("/")[2]
     if f"/{missing.meant}".endswith(f"/{name}{path[len(bare) :]}"):
-        return missing
+        return missing  # it suggests a file of this name
     from winnow.search.code.files import files_named
 
     try:

@@ -323,10 +323,15 @@ class FolderIndex:
                     changes = await self.changes(scope)
                 await self.writer.apply_all(current, store, changes, urgent=is_few)
 
+    @property
+    def is_untidy(self) -> bool:
+        """True if segments may have to be merged or deleted."""
+        store = self.disk.opened
+        return store is not None and store.merger.is_untidy and not self.disk.damage
+
     async def tidy(self) -> None:
         """Merge and delete segments where that is due, which takes longer than to index a file."""
-        store = await self.disk.current()
-        if store.merger.is_untidy and not self.disk.damage:
+        if self.is_untidy:
             await self.disk.run(lambda store: store.merger.tidy())
 
     async def changes(self, scope: IndexScope, relist: bool = False, timed: bool = True) -> Changes:

@@ -211,8 +211,7 @@ class ChangeWriter:
                 {path: record for path, record in batch.items() if path not in overtaken}
             )
             if not urgent:
-                await self._disk.run(lambda store: store.merger.merge_small())
-                await asyncio.to_thread(return_free_pages)  # the workers can use the memory
+                await self._tidy()
             progress.set_left(len(paths) - len(indexed))
             progress.report()
             if self._work.has_all_texts:
@@ -221,6 +220,11 @@ class ChangeWriter:
                 await self.write_excluded([path for path in paths if path not in indexed], FULL)
                 break
         return len(indexed)
+
+    async def _tidy(self) -> None:
+        """Merge small segments, and return memory that the workers can use."""
+        await self._disk.run(lambda store: store.merger.merge_small())
+        await asyncio.to_thread(return_free_pages)
 
     async def _index_texts(
         self, paths: Sequence[str], overtaken: Set[str], progress: PassProgress
@@ -245,8 +249,7 @@ class ChangeWriter:
             await self._write(
                 {path: record for path, record in batch.items() if path not in overtaken}
             )
-            await self._disk.run(lambda store: store.merger.merge_small())
-            await asyncio.to_thread(return_free_pages)
+            await self._tidy()
             without -= len(batch)
             progress.set_without_text(without)
             progress.report()

@@ -18,7 +18,7 @@ from msgspec import Struct
 from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
 from winnow.index.postings.layout import SegmentWriter
 from winnow.index.postings.lists import BLOCK, Entries, Keys, write_lists
-from winnow.index.postings.term_counts import Postings
+from winnow.index.postings.term_counts import UNIT_BYTES, Postings
 from winnow.index.postings.terms import TERM_BYTES
 from winnow.index.postings.trigrams import Trigrams
 
@@ -29,7 +29,6 @@ TRIGRAM_TYPE = "<u4"
 TERM_TYPE = "<u8"
 # Distance between two samples of a text's keys, in entries.
 _SAMPLED = 64
-_UNIT_BYTES = 2
 
 
 def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
@@ -157,7 +156,7 @@ _Piece = tuple[_Source, int, int]
 
 def _terms(postings: Postings, first: int, count: int) -> _Source:
     entries = len(postings.counts)
-    if (len(postings.terms), len(postings.units)) != (TERM_BYTES * entries, _UNIT_BYTES * entries):
+    if (len(postings.terms), len(postings.units)) != (TERM_BYTES * entries, UNIT_BYTES * entries):
         raise ValueError("postings have different lengths")
     return _Source(postings.terms, first, count, postings.units, postings.counts)
 
@@ -208,7 +207,7 @@ def _entries(pieces: Sequence[_Piece], key_type: str) -> Entries:
     keys = _numbers(joined, key_type)
     numbers = np.repeat(np.array([source.first for source, _, _ in pieces], np.uint32), sizes)
     parts = [
-        (source.units[_UNIT_BYTES * start : _UNIT_BYTES * end], source.counts[start:end])
+        (source.units[UNIT_BYTES * start : UNIT_BYTES * end], source.counts[start:end])
         for source, start, end in pieces
         if source.units is not None
     ]

@@ -18,7 +18,8 @@ from winnow.index.postings.terms import TERM_BITS, TERM_BYTES, TERM_SHIFT
 _FIELD = TERM_BITS + TERM_SHIFT
 _TERM = np.uint64((1 << TERM_BITS) - 1 << TERM_SHIFT)
 _UNIT = np.uint64((1 << TERM_SHIFT) - 1)
-_UNIT_BYTES = 2
+# Of a unit in `Postings.units`.
+UNIT_BYTES = 2
 _MOST_COUNTED = 255
 
 
@@ -72,7 +73,7 @@ class TermCounts:
         return [
             Postings(
                 terms=terms[TERM_BYTES * start : TERM_BYTES * end],
-                units=units[_UNIT_BYTES * start : _UNIT_BYTES * end],
+                units=units[UNIT_BYTES * start : UNIT_BYTES * end],
                 counts=counts[start:end],
                 lengths=lengths.tobytes(),
             )

@@ -40,7 +40,7 @@ class SegmentMerger:
         self._segments = segments
         self._read = read
         self._transaction = transaction
-        self._may_merge = False
+        self._may_merge = True  # an earlier process may have left small segments
         self._merged_at: float | None = None  # the last merge whose old segments still exist
 
     def compact(self) -> None:

@@ -106,9 +106,7 @@ class Store:
         except (OSError, DatabaseError, StoreDamaged):
             return cls.temporary()
         with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
-            # Processes that have ended may have left small segments, and some without a row.
-            store.merger.merge_small()
-            store.merger.delete_unused()
+            store.merger.delete_unused()  # left by killed processes
         return store
 
     @classmethod

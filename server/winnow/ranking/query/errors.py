@@ -69,7 +69,7 @@ _PANICKED = re.compile(
 _PERL = re.compile(r"(\S.*?)(?<! called) at \S+\.(?:p[lm]|t) line \d{1,7}\b")
 _LUA = re.compile(r"(?:luajit: |lua[\d.]{0,3}: )?\S+\.lua:\d{1,7}: (?!in )(.+)")
 _IN_FILE = re.compile(r" in (?:[A-Za-z]:)?[^\s:]+\.php(?::\d{1,7}| on line \d{1,7})$")
-# Errors that a runtime finds itself, of Python, JavaScript, Ruby, and the JVM.
+# Messages of the runtimes of Python, JavaScript, Ruby and the JVM.
 _OF_RUNTIME = re.compile(
     r"(?:type object |module |partially initialized module )?'[^']*'(?: object)? has no attribute '"
     r"|'[^']*' object (?:is not \w+|does not support |cannot be interpreted as )"
@@ -122,8 +122,8 @@ def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
 
 
 def is_of_runtime(message: str) -> bool:
-    """Return True if a runtime prints a message: what a program does with such a text is no cause
-    of the error, and the names in it tell where the error is."""
+    """Return True for a message of a runtime. Code that contains the same text is not its cause:
+    the names in the message lead to that."""
     return bool(_OF_RUNTIME.match(message))
 
 

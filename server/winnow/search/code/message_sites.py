@@ -55,8 +55,8 @@ LEAST_PROPERTIES = 3
 MOST_SITES = 5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
-# Code that raises or logs nothing, a test and a document must have so much of a message: the names
-# in it are also strings elsewhere.
+# Tests, documents, and code that neither raises nor logs must have this share of a message: names
+# in it are strings elsewhere, too.
 SILENT_SHARE = 0.5
 # Such a message is looked up in the index, by its most telling terms.
 PROBABLE_TERMS, PROBABLE_FILES = 6, 50
@@ -171,15 +171,16 @@ async def find_sites(
             if terms:
                 further = await asyncio.to_thread(best_sites, message, strings, terms)
         found.append(await _with_code(workspace, scope, texts, message, [*further, *sites]))
-    if sum(map(bool, found)) == 1:
-        return _distinct(itertools.chain.from_iterable(found))
-    # Code that has one of the messages precedes what only resembles or repeats another one.
-    return _distinct(sorted(itertools.chain.from_iterable(found), key=_has_message, reverse=True))
+    all_sites = list(itertools.chain.from_iterable(found))
+    if sum(map(bool, found)) > 1:
+        # Code that has one of the messages precedes what only resembles or repeats another one.
+        all_sites.sort(key=_has_message, reverse=True)
+    return _distinct(all_sites)
 
 
 def _distinct(sites: Iterable[Site]) -> list[Site]:
-    """Return the sites without those that have lines of an earlier one: a title may quote a message
-    that is read once more."""
+    """Return the sites without those that overlap an earlier one: the title of a report may quote
+    a message that is also in its text."""
     found: list[Site] = []
     for site in sites:
         if not any(
@@ -333,7 +334,7 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
 
 
 def _least_score(message: _Message, site: Site) -> float:
-    """Return the least score of a place whose strings make no part of a message."""
+    """Return the least score of a place whose strings do not make the message."""
     return message.least if _reports(site) else max(message.least, SILENT_SHARE)
 
 

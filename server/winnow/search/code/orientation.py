@@ -1,6 +1,6 @@
 """Read questions for documents: "how do I run the tests", "where is the cache documented".
 
-Guides answer the first, such as a README: code has the same words for other reasons.
+Documents answer them, such as a README: code has the same words for other reasons.
 :mod:`winnow.search.code.entry_points` answers where a program starts.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+# The file extensions of documents.
+_ENDINGS = ("md", "mdx", "rst", "adoc", "txt")
 # Documents, and the files that list the commands of a project.
 GUIDES = (
     *("README*", "readme*", "Readme*", "CONTRIBUTING*", "contributing*", "Contributing*"),
@@ -19,13 +21,13 @@ GUIDES = (
     *(
         f"/doc*/**/*{topic}*.{ending}"
         for topic in ("build", "contribut", "develop", "install", "setup", "start", "test")
-        for ending in ("md", "mdx", "rst", "adoc", "txt")
+        for ending in _ENDINGS
     ),
 )
 # Documents about the parts of a project.
 DOCUMENTS = (
     *("README*", "readme*", "Readme*"),
-    *(f"**/doc*/**/*.{ending}" for ending in ("md", "mdx", "rst", "adoc", "txt")),
+    *(f"**/doc*/**/*.{ending}" for ending in _ENDINGS),
 )
 # Documents that describe a project as a whole.
 OVERVIEWS = (
@@ -41,7 +43,7 @@ OVERVIEWS = (
             "intro",
             "overview",
         )
-        for ending in ("md", "mdx", "rst", "adoc", "txt")
+        for ending in _ENDINGS
     ),
 )
 # Images, tags and addresses in Markdown and reStructuredText: their words are no sentences.
@@ -136,7 +138,7 @@ def guided_topic(text: str) -> str:
 
 
 def documented_topic(text: str) -> str:
-    """Return what a question asks the documentation of; empty for other texts."""
+    """Return the topic of a question about where something is documented; empty for other texts."""
     text = text.strip(" ?.!")
     found = _DOCUMENTED.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     return found[1] or found[2] if found else ""

@@ -70,10 +70,11 @@ async def files_about(
     if len(unknown) >= MOST_UNKNOWN * len(words) and all_forms != words:
         words = all_forms
         ranking = await _rank_words(workspace, scope, query, words, progress)
-        nowhere = _nowhere(ranking, words)
-        unknown = [word for word in unknown if set(forms[word]) <= {*nowhere}]
-    # A qualified name may be in no text although its names are.
-    unknown = [word for word in unknown if len(forms[word]) == 1 or words is all_forms]
+        nowhere = set(_nowhere(ranking, words))
+        unknown = [word for word in unknown if nowhere.issuperset(forms[word])]
+    else:
+        # A qualified name may be in no text although its names are.
+        unknown = [word for word in unknown if len(forms[word]) == 1]
     hits = [
         _hit(ranked, ranked.reason.replace("\\", ""), ranking.weights) for ranked in ranking.ranked
     ]

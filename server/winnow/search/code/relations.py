@@ -182,6 +182,7 @@ _TESTED = [
 ]
 # The stems of the words that say that a file is a test.
 _TEST_WORDS = {"featur", "spec", "test"}
+# A name of several words, such as `NewClient`.
 _HUMPS = re.compile(r"[a-z][A-Z]")
 _CODE_NAME = re.compile(r"[_.:$#>~/@-]|^[a-z]+[A-Z]")
 

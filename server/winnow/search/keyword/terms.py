@@ -78,8 +78,8 @@ class TermMatches:
 class TermSearch:
     """A search for many terms, and its results.
 
-    ``searched`` is the number of files in scope, if it is known: otherwise a run over all of them
-    sets it, if one finishes. Which of them do depends on the load of the machine.
+    ``searched`` is the number of files in scope, if it is known. Otherwise, the first run over all
+    of them that finishes sets it; on a loaded machine, there may be none.
     ``candidates`` are the only files on disk that can match a term, in paths as ripgrep prints
     them, for terms that the index could prefilter. ``context`` is the number of lines before and
     after each match.
