@@ -24,6 +24,7 @@ from winnow.frontends.cli.arguments import parsed
 from winnow.frontends.cli.main import command_parser
 from winnow.frontends.config_files import load
 from winnow.frontends.lsp.protocol import REQUESTS
+from winnow.symbols.language import generic_languages, languages
 from winnow.tools import TOOLS
 from winnow.tools.registry import fields_of
 from winnow.types import EDITOR_REQUEST
@@ -110,6 +111,18 @@ def test_the_page_lists_all_models_and_their_keys() -> None:
     assert [name for name in re.findall(r"`([\w.-]+)`", text) if name in MODELS] == list(PREFERRED)
     for model in MODELS.values():
         assert f"`{model.key_env}`" in text
+
+
+def test_the_page_lists_all_languages() -> None:
+    table = section(read("docs/languages.md"), "# Languages")
+    resolved, with_kinds, by_name, generic = (
+        re.findall(r"`([^`]+)`", row) for row in table.splitlines() if row.startswith("| `")
+    )
+    assert resolved == sorted(name for name, found in languages().items() if found.rules)
+    rest = {name: found for name, found in languages().items() if not found.rules}
+    assert with_kinds == sorted(name for name, found in rest.items() if found.uses)
+    assert by_name == sorted(name for name, found in rest.items() if not found.uses)
+    assert generic == sorted(generic_languages())
 
 
 # --- nothing is undocumented ---------------------------------------------------------------
