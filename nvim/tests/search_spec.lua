@@ -73,8 +73,8 @@ return {
         vim.list_slice(details('grep', '1 binary file: pass include_binary'), 1, 1)
       )
       t.equal(
-        { 'a submodule; put `include_submodules=true` before a query of `:Winnow grep`' },
-        details('files', 'a submodule; pass include_submodules')
+        { 'a submodule; `:Winnow grep include_submodules=true` searches it' },
+        details('files', 'a submodule; `grep` with include_submodules searches it')
       )
     end,
   },

@@ -2,6 +2,7 @@
 
 SearchError
   InvalidParams          a parameter is invalid (JSON-RPC -32602)
+    UnknownParam         the tool has no such parameter
   EmptyQuery             the query is empty
   InvalidPattern         ripgrep rejects the regular expression
   TermsTooBroad          every search term has too many matches
@@ -31,6 +32,7 @@ Each front end (LSP, MCP, command line) maps this hierarchy once. Any other exce
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 
@@ -53,6 +55,13 @@ class InvalidParams(SearchError):
     def __init__(self, field: str, problem: str) -> None:
         field = field[:200]  # a client can send a name of any length
         super().__init__(f"`{field}`: {problem}" if field else problem, field=field)
+
+
+class UnknownParam(InvalidParams):
+    """A parameter that the tool does not have."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(name, f"unknown field; valid fields: {', '.join(known) or 'none'}")
 
 
 class EmptyQuery(SearchError):
@@ -276,9 +285,7 @@ class SearchTimedOut(SearchError):
 
     kind = "timeout"
 
-    def __init__(
-        self, seconds: float, advice: str = "narrow it with `path`, `include` or `file_types`"
-    ) -> None:
+    def __init__(self, seconds: float, advice: str = "narrow it, for example with `path`") -> None:
         super().__init__(f"Search timed out after {seconds:g} seconds: {advice}", seconds=seconds)
 
 

@@ -12,7 +12,7 @@ from mcp import MCPError
 
 from conftest import write_files
 from mcp_client import connected_here, text_of
-from winnow.tools import short_list
+from winnow.tools import TOOLS, short_list
 
 pytestmark = pytest.mark.wire
 
@@ -209,31 +209,24 @@ async def test_a_definition_that_is_read_by_name_has_its_file(project: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "params"),
-    [("read", {"path": "src"}), ("references", {"name": "nothing_like_it"})],
+    ("name", "params", "says"),
+    [
+        ("read", {"path": "src"}, "list it with `winnow tree`, or search it with `grep`"),
+        ("references", {"name": "nothing_like_it"}, "search with `grep`"),
+        ("references", {}, "`name`: pass a name or a place, such as 'src/a.py:12'"),
+        ("search", {"query": "zebra crossing"}, "docs/manual.pdf: see `winnow search-docs`]"),
+    ],
 )
-async def test_an_error_names_only_tools_of_the_short_list(
-    name: str, params: dict[str, Any], project: Path
+async def test_messages_name_commands_instead_of_tools_outside_the_short_list(
+    name: str, params: dict[str, Any], says: str, project: Path
 ) -> None:
-    async with connected_here(project, *SHORT) as client:
-        answer = await client.call_tool(name, params)
-    assert answer.is_error
-    assert "`search` or `grep`" in text_of(answer)
-    assert not {"tree", "glob", "find_symbol"}.intersection(re.findall(r"\w+", text_of(answer)))
-
-
-async def test_an_error_names_only_params_of_the_short_list(project: Path) -> None:
-    async with connected_here(project, *SHORT) as client:
-        answer = await client.call_tool("references", {})
-    assert text_of(answer) == "`name`: pass a name or a place, such as 'src/a.py:12'"
-
-
-async def test_a_note_names_only_tools_of_the_short_list(project: Path) -> None:
     write_files(project, {"docs/manual.pdf": "%PDF-1.4\n"})
     async with connected_here(project, *SHORT) as client:
-        answer = text_of(await client.call_tool("search", {"query": "zebra crossing"}))
-    assert "such as docs/manual.pdf: `read` shows the text of one]" in answer
-    assert "search_docs" not in answer
+        answer = text_of(await client.call_tool(name, params))
+    assert says in answer
+    assert not {f"`{name}`" for name in TOOLS.keys() - short_list().keys()} & {
+        *re.findall("`.*?`", answer)
+    }
 
 
 def test_every_tool_of_the_short_list_changes_nothing_and_sends_nothing() -> None:

@@ -291,7 +291,8 @@ def test_submodules_are_skipped_and_reported(tmp_path: Path) -> None:
     git(main, "submodule", "deinit", "--force", "gone")
     scope = search_scope([main], Filters())
     assert scope.warnings == (
-        "not searched: the submodules dep/a, dep/b [1]; pass include_submodules",
+        "not searched: the submodules dep/a, dep/b [1];"
+        " `grep` with include_submodules searches them",
     )
     assert scope.arguments == (r"--glob=!/dep/a", r"--glob=!/dep/b \[1\]")
     assert not scope.covers_file("dep/a/x", [])

@@ -138,7 +138,9 @@ async def test_submodules_are_included_on_request(
     write_files(main, {"dep/x": "changed", "dep/new": "", "dep/deep/i": "changed", "a": "changed"})
     scope = await narrowed(make_workspace(main))
     assert scope.files == ("a",)
-    assert scope.warnings == ("not searched: the submodules dep; pass include_submodules",)
+    assert scope.warnings == (
+        "not searched: the submodules dep; `grep` with include_submodules searches them",
+    )
     everything = await narrowed(make_workspace(main), include_submodules=True)
     assert everything.files == ("a", "dep/deep/i", "dep/new", "dep/x")
     assert everything.warnings == ()
@@ -153,7 +155,8 @@ async def test_a_nested_repository_is_reported(
     scope = await narrowed(make_workspace(main))
     assert scope.files == ("b",)
     assert scope.warnings == (
-        "not searched: vendor/inner/, a nested repository; pass include_submodules",
+        "not searched: vendor/inner/, a nested repository;"
+        " `grep` with include_submodules searches it",
     )
     assert await selected(make_workspace(main), include_submodules=True) == ["b", "vendor/inner/x"]
     assert (await narrowed(make_workspace(main), path="b")).warnings == ()

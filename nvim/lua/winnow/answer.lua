@@ -1,7 +1,6 @@
 -- Describe an answer in words: the number of results, the ranker, and what the search left out.
 
 local message = require('winnow.message')
-local query = require('winnow.query')
 
 local M = {}
 
@@ -22,24 +21,13 @@ local COMMANDS = {
   -- The details have the reasons anyway.
   { ': see `failed`', '' },
   {
-    '`grep` or `glob` with include_ignored and include_hidden',
+    '`grep` with include_ignored and include_hidden',
     '`:Winnow grep include_ignored=true include_hidden=true`',
   },
+  { '`grep` with include_submodules', '`:Winnow grep include_submodules=true`' },
 }
 -- No mode finds the names of these files.
-local FIND_NAMES = ': use `grep` or `glob` with include_ignored and include_hidden'
-
----Return how to include more files in a search: "pass include_ignored and include_hidden".
----@param mode winnow.Mode
----@param names string
----@return string
-local function including(mode, names)
-  local typed = names:gsub('include_%a+', '`%0=true`')
-  if query.params[mode].include_ignored then
-    return ('put %s before the query'):format(typed)
-  end
-  return ('put %s before a query of `:Winnow grep`'):format(typed)
-end
+local FIND_NAMES = ': use `grep` with include_ignored and include_hidden'
 
 ---Replace what the server calls tools and params by what users type.
 ---@param text string
@@ -51,7 +39,7 @@ local function with_commands(text, mode)
   end
   if mode then
     text = text:gsub('pass (include_.*)$', function(names)
-      return including(mode, names)
+      return ('put %s before the query'):format((names:gsub('include_%a+', '`%0=true`')))
     end)
   end
   for _, replacement in ipairs(COMMANDS) do

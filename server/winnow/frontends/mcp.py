@@ -27,14 +27,15 @@ from mcp.shared.exceptions import MCPError
 
 import winnow
 from winnow.config import Config
-from winnow.errors import SearchError
+from winnow.errors import SearchError, UnknownParam
 from winnow.frontends import server_process
 from winnow.frontends.incidents import new_incident
 from winnow.search.answer.shorten import measured_as
 from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents, short_list
 from winnow.tools.correction import Correction, corrected
-from winnow.tools.registry import BUDGET, VALID_FIELDS, Tool
+from winnow.tools.registry import BUDGET, Tool
+from winnow.tools.wording import for_short_list, worded
 from winnow.types import Answer, Progress, Result
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -54,30 +55,6 @@ Answers are shortened to {BUDGET}. `completeness` and `warnings` report what is 
 continues an answer."""
 SHORT_INSTRUCTIONS = """\
 Searches the current code of one workspace. Start with `search`; then `read` the places."""
-
-# Tools that messages name, and what the short list has instead.
-_INSTEAD = (
-    ("see `tree` or `glob`", "pass it to `search` or `grep`"),
-    ("find_symbol or grep", "`search` or `grep`"),
-    (
-        "use `grep` or `glob` with include_ignored and include_hidden",
-        "use `grep` with include_ignored, or `path` for a hidden folder",
-    ),
-    (
-        ": pass `column`, or `name`",
-        ": pass its place with the column ('src/a.py:12:5'), or the name",
-    ),
-    (", or pass `literal` (`-F`)", ", or pass `literal`"),
-    (": see `search_docs`", ": `read` shows the text of one"),
-    ("use `read_file`", "use `read`"),
-    ("narrow it with `path`, `include` or `file_types`", "narrow it with `path`"),
-    ("matches `include` or `file_types`", "matches `include`"),
-    ("`index resume` continues", "`winnow index resume` in a shell continues"),
-    ("pass `name`, or `path` and `line`", "pass a name or a place, such as 'src/a.py:12'"),
-    ("pass `multiline` for matches over line ends", "a pattern matches within one line"),
-    ("pass `path` and `line` of a use", "pass the place of a use as `name`, such as 'src/a.py:12'"),
-    ("pass `path` and `line` for", "pass a place as `name`, such as 'src/a.py:12', for"),
-)
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -226,7 +203,7 @@ class _Session:
             result = await self._call(context, tool, raw)
         except SearchError as error:
             # A result for the model, which can act on it, not a protocol error.
-            text = error.message if self.all_tools else _for_short_list(error.message, tool)
+            text = error.message if self.all_tools else _error_for_short_list(error, tool)
             if correction := corrected(tool, params.arguments or {}, error):
                 text += f"\n{_corrected_call(params.name, correction)}"
             return types.CallToolResult(
@@ -235,12 +212,7 @@ class _Session:
                 _meta={"winnow/error": error.data},
             )
         if isinstance(result, Answer) and not self.all_tools:
-            reasons = [_for_short_list(one, tool) for one in result.completeness.reasons]
-            result = msgspec.structs.replace(
-                result,
-                completeness=msgspec.structs.replace(result.completeness, reasons=reasons),
-                warnings=[_for_short_list(warning, tool) for warning in result.warnings],
-            )
+            result = worded(result, for_short_list)
             if offer := getattr(result, "index_offer", None):
                 text = f"answers are better after `{offer.command}` in a shell"
                 offer = msgspec.structs.replace(offer, text=text)
@@ -328,12 +300,11 @@ def _corrected_call(name: str, correction: Correction) -> str:
     return f"Corrected call{lacks * bool(correction.dropped)}: {name} {call}"
 
 
-def _for_short_list(message: str, tool: Tool[Any, Any]) -> str:
-    """Return a message that names only tools of the short list, and their params."""
-    for named, instead in _INSTEAD:
-        message = message.replace(named, instead)
-    known, offered, _ = message.partition(VALID_FIELDS)
-    return f"{known}{offered}{', '.join(tool.short.params)}" if offered and tool.short else message
+def _error_for_short_list(error: SearchError, tool: Tool[Any, Any]) -> str:
+    """Return the message of an error with the tools and params of the short list."""
+    if isinstance(error, UnknownParam) and tool.short:
+        return UnknownParam(error.data["field"], tool.short.params).message
+    return for_short_list(error.message)
 
 
 def _bare(schema: Any) -> Any:

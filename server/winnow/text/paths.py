@@ -323,7 +323,7 @@ def _check_kind(mode: int, shown: str) -> None:
     if stat.S_ISREG(mode):
         return
     kinds = (
-        (stat.S_ISDIR, "it is a folder: see `tree` or `glob`"),
+        (stat.S_ISDIR, "it is a folder: list it with `tree`, or search it with `grep`"),
         (stat.S_ISFIFO, "it is a FIFO"),
         (stat.S_ISSOCK, "it is a socket"),
         (lambda mode: True, "it is a device"),

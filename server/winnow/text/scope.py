@@ -347,7 +347,7 @@ def search_scope(
     if names := [name for submodules in left_out for name in submodules]:
         warnings.append(
             f"not searched: the submodules {', '.join(names[:5])}{' …' * (len(names) > 5)};"
-            " pass include_submodules"
+            " `grep` with include_submodules searches them"
         )
     if exclude:
         warnings.append(f"not searched: files in search.exclude ({', '.join(exclude)[:200]})")

@@ -84,8 +84,8 @@ class Selector:
                     continue
                 if below.endswith("/"):
                     warnings.append(
-                        f"not searched: {shown_path(below)[0]}, a nested repository; pass"
-                        " include_submodules"
+                        f"not searched: {shown_path(below)[0]}, a nested repository;"
+                        " `grep` with include_submodules searches it"
                     )
                 elif _is_file_of(root, below):
                     files.add(scope.prefix(place) + below)

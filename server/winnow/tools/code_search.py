@@ -67,7 +67,7 @@ _QUOTED_QUERY = re.compile(r"\A(['\"]).*?\1: ", re.S)
 # A part of the warning about templates that may use what no code uses.
 _UNSEARCHED = "not searched for uses"
 NOT_SEARCHED = (
-    "ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and"
+    "ignored and hidden files are not searched here: use `grep` with include_ignored and"
     " include_hidden"
 )
 

@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 import msgspec
 from msgspec import inspect as inspection
 
-from winnow.errors import InvalidParams, SearchError
+from winnow.errors import InvalidParams, SearchError, UnknownParam
 from winnow.text.ignore_files import with_restarts
 from winnow.text.sanitize import as_typed
 from winnow.tools.recording import Learn, RecordingProgress, ToolCall
@@ -448,7 +448,6 @@ def check_texts(value: object, path: str) -> None:
             check_texts(item, f"{path}[{place}]")
 
 
-VALID_FIELDS = "; valid fields: "
 _JSON_NAMES = {"str": "string", "bool": "boolean", "int": "integer", "float": "number"}
 
 
@@ -460,9 +459,9 @@ def _invalid(message: str, fields: Sequence[ToolField]) -> InvalidParams:
     problem, _, path = message.partition(" - at `$")
     path = path.rstrip("`").removeprefix(".")
     if found := re.search(r"(missing required|contains unknown) field `(.*)`", problem, re.S):
+        if found[1] == "contains unknown" and not path:
+            return UnknownParam(found[2], [field.name for field in fields])
         problem = "required" if found[1].startswith("missing") else "unknown field"
-        if problem == "unknown field" and not path:
-            problem += f"{VALID_FIELDS}{', '.join(field.name for field in fields) or 'none'}"
         path = f"{path}.{found[2]}" if path else found[2]
     if problem.startswith("Invalid enum value"):
         kinds = (field.kind for field in fields if field.name == re.split(r"[.\[]", path)[0])

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, TextIO, TypeVar
+from typing import Protocol, TextIO
 
 import msgspec
 from msgspec import Struct
@@ -19,25 +19,6 @@ QUERY_CHARACTERS = 1_000
 # Longer words have endings.
 STEM = 5
 _WORD = re.compile(r"\w{3,40}")
-# Calls of tools in notes, and the commands that people have for them.
-_COMMANDS = (
-    (re.compile(r"`index (\w+)`"), r"`winnow index \1`"),
-    (re.compile(r"`index` with action '(\w+)'"), r"`winnow index \1`"),
-    (re.compile("`index_status`"), "`winnow index-status`"),
-    (re.compile("`search_docs`"), "`winnow search-docs`"),
-    (re.compile("`grep` searches"), "`winnow grep` searches"),
-    (
-        re.compile("`grep` or `glob` with include_ignored and include_hidden"),
-        "`winnow grep --no-ignore --hidden`",
-    ),
-    (
-        re.compile("`keyword_search` with include_documents"),
-        "`winnow keyword-search --include-documents`",
-    ),
-    (re.compile("; pass include_submodules"), ": see `winnow grep --include-submodules`"),
-)
-
-R = TypeVar("R", bound=Answer)
 
 
 class Style(Struct, frozen=True):
@@ -111,22 +92,6 @@ def word_pattern(query: str) -> re.Pattern[str] | None:
 
 
 FOR_AGENTS = Style(colour=False, options="", column=0)
-
-
-def worded_for_people(result: R) -> R:
-    """Return an answer whose notes name commands where they name calls of tools."""
-    reasons = [_named(reason) for reason in result.completeness.reasons]
-    return msgspec.structs.replace(
-        result,
-        completeness=msgspec.structs.replace(result.completeness, reasons=reasons),
-        warnings=[_named(warning) for warning in result.warnings],
-    )
-
-
-def _named(note: str) -> str:
-    for call, command in _COMMANDS:
-        note = call.sub(command, note)
-    return note
 
 
 class FileRow(Protocol):

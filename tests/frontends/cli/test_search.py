@@ -269,6 +269,6 @@ def test_a_submodule_that_is_not_searched_is_named_with_a_command_that_searches_
     root = git_commit(tmp_path / "project", {"a.py": "def outside(): ...\n"})
     git(root, "submodule", "--quiet", "add", str(library), "dep")
     done = winnow(root, "find-symbol", "outside")
-    assert "not searched: the submodules dep: see `winnow grep --include-submodules`" in done.stdout
+    assert "submodules dep; `winnow grep --include-submodules` searches them" in done.stdout
     done = winnow(root, "grep", "--include-submodules", "inside")
     assert "dep/dep.py" in done.stdout

@@ -419,8 +419,8 @@ async def test_unindexed_files_are_searched_as_text_during_a_build(
     assert result.fallback is not None
     assert (result.fallback.partly, result.engine) == (True, "lexical")
     assert result.fallback.reason == (
-        "the index is being built (0 of 120 files; paused: `index resume` continues): the other"
-        " files were searched for the words of the query"
+        "the index is being built (0 of 120 files; paused: `index resume` continues): the"
+        " other files were searched for the words of the query"
     )
     scores = [one.score for one in result.results]
     assert scores == sorted(scores, reverse=True)

@@ -447,7 +447,7 @@ async def test_excluded_matches_are_counted_if_nothing_matches(
     git(root, "submodule", "--quiet", "add", str(library), "dep")
     files = {"ign/i.ign": "", ".h/h.hid": "", ".both/b.two": "", "ign/m.mix": "", ".h/m.mix": ""}
     workspace = make_workspace(write_files(root, files))
-    named = "not searched: the submodules dep; pass include_submodules"
+    named = "not searched: the submodules dep; `grep` with include_submodules searches them"
 
     async def warnings(pattern: str, **params: Any) -> list[str]:
         result = await glob(workspace, pattern, **params)
@@ -474,7 +474,9 @@ async def test_submodules_are_listed_once_on_request(
     workspace = make_workspace(root)
     result = await glob(workspace)
     assert [one.path for one in result.files] == ["a"]
-    assert result.warnings == ["not searched: the submodules dep; pass include_submodules"]
+    assert result.warnings == [
+        "not searched: the submodules dep; `grep` with include_submodules searches them"
+    ]
     assert await paths(workspace, include_submodules=True) == ["a", "dep/x"]
     assert await paths(workspace, path="dep") == ["dep/x"]
     both = await glob(make_workspace(root, root / "dep"))

@@ -380,7 +380,9 @@ async def test_submodules_are_shown_on_request(
     workspace = make_workspace(root)
     result = await tree(workspace)
     assert result.text == "root/\n  deps/\n  a"
-    assert result.warnings == ["not searched: the submodules deps/dep; pass include_submodules"]
+    assert result.warnings == [
+        "not searched: the submodules deps/dep; `grep` with include_submodules searches them"
+    ]
     whole = await text(workspace, include_submodules=True)
     assert whole == ["root/", "  deps/", "    dep/", "      x", "  a"]
     assert await text(workspace, path="deps/dep") == ["deps/dep/", "  x"]

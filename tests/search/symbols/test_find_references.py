@@ -153,8 +153,8 @@ async def test_a_name_of_several_symbols_finds_the_uses_of_all(workspace: Engine
         "app.py:6:11 call possible",
     ]
     assert result.warnings == [
-        "'send' is also defined at net/post.py:2, net/post.py:6: these are the uses of all; pass"
-        " `path` and `line` for those of one"
+        "'send' is also defined at net/post.py:2, net/post.py:6: these are the uses of all;"
+        " for those of one, pass a place such as 'src/a.py:12'"
     ]
 
 
@@ -571,15 +571,15 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
     result = await find(workspace, name="arrive")
     assert places(result) == ["net/new.py:1:5 definition certain"]
     assert result.completeness.reasons == ["some changed files are not indexed yet"]
-    with pytest.raises(NoSymbol, match="find_symbol"):
+    with pytest.raises(NoSymbol, match="search with `grep`"):
         await find(workspace, name="nothing_is_called_so")
 
 
 @pytest.mark.parametrize(
     ("asked", "error", "says"),
     [
-        ({}, InvalidParams, "pass `name`"),
-        ({"path": "app.py"}, InvalidParams, "pass `name`"),
+        ({}, InvalidParams, "pass a name or a place"),
+        ({"path": "app.py"}, InvalidParams, "pass a name or a place"),
         (
             {"name": "app.py"},
             InvalidParams,
@@ -588,7 +588,7 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
         ({"name": __file__}, NoSymbol, "No indexed file defines"),  # outside of the workspace
         ({"name": "Client", "line": 4}, InvalidParams, "`path`"),
         ({"name": "Client", "exclude": ["["]}, InvalidParams, "`exclude`"),
-        ({"name": "nothing_is_called_so"}, NoSymbol, "find_symbol"),
+        ({"name": "nothing_is_called_so"}, NoSymbol, "search with `grep`"),
         ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
         ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),
         ({"path": "app.py", "line": 5, "name": "::"}, NoSymbol, "client, send"),

@@ -15,7 +15,7 @@ test.each([
     '0 matches; 3 in excluded files: type >ignored before the query',
   ],
   ['0 matches; 3 in excluded files: pass include_hidden', '0 matches; 3 in excluded files: type >ignored before the query'],
-  ['not searched: the submodules lib; pass include_submodules', 'not searched: the submodules lib; open one as a folder to search it'],
+  ['not searched: the submodules lib; `grep` with include_submodules searches them', 'not searched: the submodules lib; open one as a folder to search it'],
   ['2 binary files were not searched: pass include_binary', '2 binary files were not searched'],
   ["0 matches; 4 if files are read as Latin-1: pass encoding='latin1'", '0 matches; 4 if files are read as Latin-1'],
   ['5 files are not searched, as index.exclude_patterns says', '5 files are not searched, as winnow.index.exclude_patterns says'],
@@ -28,7 +28,7 @@ test.each([
     'unclosed group; escape special characters with a backslash, or type " before it',
   ],
   [
-    'Note: ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and include_hidden.',
+    'Note: ignored and hidden files are not searched here: use `grep` with include_ignored and include_hidden.',
     'Note: ignored and hidden files were not searched; >ignored "text searches them, too.',
   ],
   ['the best in src/index.ts and index.html', 'the best in src/index.ts and index.html'],

@@ -14,7 +14,7 @@ const REPLACEMENTS: readonly (readonly [RegExp, string | ((...found: string[]) =
     'ignored and hidden files were not searched; >ignored "text searches them, too',
   ],
   // The box can't include submodules.
-  [/\bpass include_submodules/, 'open one as a folder to search it'],
+  [/`grep` with include_submodules searches (?:it|them)/, 'open one as a folder to search it'],
   [/\bpass include_(?!binary)\w+(?: (?:and|or) include_\w+)*/, 'type >ignored before the query'],
   [/(?:: pass include_binary|: pass encoding='latin1')/, ''],
   [/\bpass an absolute path to choose/, 'type >in: and an absolute path to choose'],

@@ -33,7 +33,8 @@ from winnow.text.search_roots import repository_root
 from winnow.text.selection import file_types, unknown_file_type
 from winnow.tools.grep import GrepPartial, GrepResult
 from winnow.tools.registry import Tool
-from winnow.tools.terminal import Style, worded_for_people
+from winnow.tools.terminal import Style
+from winnow.tools.wording import for_people, worded
 from winnow.types import Answer, Progress, Result
 from winnow.workspace import EngineWorkspace
 
@@ -227,7 +228,7 @@ def _rendered(
     if form == "plain":
         return tool.plain(result)
     if isinstance(result, Answer):
-        result = worded_for_people(result)
+        result = worded(result, for_people)
     style = caller.style.highlighting(raw.get("query", ""))
     return tool.text(result, style, str(caller.folder))
 
@@ -238,7 +239,7 @@ def _failed(tool: Tool[Any, Any], error: SearchError, form: str) -> Outcome:
         output = msgspec.json.encode({"error": {"message": error.message, **error.data}}).decode()
         output += "\n"
     command = f"winnow {tool.command}"
-    errors = f"{command}: {error.message}\n"
+    errors = f"{command}: {for_people(error.message)}\n"
     if isinstance(error, InvalidParams):
         errors += f"Try '{command} --help'.\n"
     return Outcome(FAILED, output, errors)

@@ -14,7 +14,8 @@ import msgspec
 from winnow.frontends.cli import ripgrep_flags
 from winnow.search.grep.page import GrepMatch
 from winnow.tools.grep import GrepFile, GrepPartial, GrepResult, closing_lines, rows
-from winnow.tools.terminal import Style, worded_for_people
+from winnow.tools.terminal import Style
+from winnow.tools.wording import for_people, worded
 from winnow.types import COMPLETE
 
 
@@ -57,7 +58,7 @@ class GrepOutput:
         form = self._options.form
         if form:
             return "".join(self._parts) + ripgrep_flags.end_of_form(result, form)
-        notes = closing_lines(worded_for_people(result), self._style)
+        notes = closing_lines(worded(result, for_people), self._style)
         return "\n".join([*self._parts, *notes, ""])
 
     def _end_file(self) -> None:

@@ -92,7 +92,7 @@ def document_at(
     shown = shown_path(located.below)[0]
     known = format_of(located.below)
     if os.path.isdir(located.real):
-        raise NotAFile(shown, "it is a folder: see `tree` or `glob`")
+        raise NotAFile(shown, "it is a folder: list it with `tree`, or search it with `grep`")
     if known is None:
         reason = unsupported_reason(shown) or "its format is not a document format: use `read_file`"
         raise UnreadableDocument(shown, reason)

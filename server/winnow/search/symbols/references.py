@@ -125,7 +125,7 @@ async def find_references(
         line, column = located.lines[0], selector.column or column_of(selector.path)
         selector = msgspec.structs.replace(selector, line=line, column=column)
     if not selector.name and not selector.line:
-        raise InvalidParams("name", "pass `name`, or `path` and `line`")
+        raise InvalidParams("name", "pass a name or a place, such as 'src/a.py:12'")
     paths = [absolute(roots, located)] if located else []
     names = parts_of(selector.name)[-1:]
     if not selector.name:
@@ -371,8 +371,8 @@ def _symbols(
         unread = navigation.unread((parts_of(selector.name) or [selector.name])[-1])
         reason = f", and {unread_in_words(unread, shown.in_words)}" if unread else ""
         raise NoSymbol(
-            f"No indexed file defines {selector.name!r}{reason}: pass `path` and `line` of a use,"
-            " or search with find_symbol or grep",
+            f"No indexed file defines {selector.name!r}{reason}: pass the place of a use as `name`,"
+            " such as 'src/a.py:12', or search with `grep`",
             selector.path,
         )
     symbols: list[SymbolAtPosition] = []
@@ -416,7 +416,8 @@ def _symbol_at(
         where = f"line {selector.line}" + f", column {selector.column}" * bool(selector.column)
         names = ", ".join(dict.fromkeys(name for _, name in symbols)) or "another line"
         raise NoSymbol(
-            f"No symbol at {where} of {selector.path}: pass `column`, or `name` for one of {names}",
+            f"No symbol at {where} of {selector.path}: pass its place with the column, such as"
+            f" 'src/a.py:12:5', or the name of one of {names}",
             selector.path,
         )
     return symbol
@@ -544,6 +545,6 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
         warnings.append(
             f"{selector.name!r} is also defined at {', '.join(places)}"
             + (f" and {more} other places" if more else "")
-            + ": these are the uses of all; pass `path` and `line` for those of one"
+            + ": these are the uses of all; for those of one, pass a place such as 'src/a.py:12'"
         )
     return warnings

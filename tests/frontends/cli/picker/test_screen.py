@@ -287,7 +287,7 @@ command.run()
 def test_an_answer_without_results_says_so(project: Path) -> None:
     with picker(project) as shown:
         shown.type("zzqx_nowhere")
-        shown.wait_for("nothing found", "use `winnow grep --no-ignore --hidden`")
+        shown.wait_for("nothing found", "use `winnow grep --include-ignored")
         shown.press("Enter")  # there is nothing to choose
         shown.press("Escape")
         assert shown.ended() == 130

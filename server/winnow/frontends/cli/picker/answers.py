@@ -16,7 +16,8 @@ from winnow.tools.code_search import CodeHit, CodeSearchResult, advice, summary
 from winnow.tools.index_status import IndexStatusResult
 from winnow.tools.read_file import ReadFileResult
 from winnow.tools.semantic_search import unknown_words_note
-from winnow.tools.terminal import seen_path, word_pattern, worded_for_people
+from winnow.tools.terminal import seen_path, word_pattern
+from winnow.tools.wording import for_people, worded
 from winnow.types import Completeness
 
 
@@ -34,7 +35,7 @@ class Failed(msgspec.Struct):
 
 def answer_of(result: CodeSearchResult, query: str, folder: str) -> Answer:
     """Return the answer to a query. Paths are relative to a folder."""
-    result = worded_for_people(result)
+    result = worded(result, for_people)
     notes = [
         *unknown_words_note(result),
         *result.completeness.reasons,
