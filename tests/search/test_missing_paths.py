@@ -10,7 +10,6 @@ import pytest
 
 from conftest import MakeWorkspace, requires_posix, write_files
 from frontends.cli.test_cli import winnow
-from frontends.lsp.conftest import StartClient, start_client  # noqa: F401 - a fixture
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
 from winnow.tools import TOOLS
 from winnow.tools.search_docs import SearchDocsResult
@@ -184,17 +183,3 @@ def test_the_command_line_exits_with_2(project: Path) -> None:
     assert (done.returncode, "Did you mean 'src/loader.py'?" in done.stderr) == (2, True)
     done = winnow(project, "search-docs", "x", "nothing.pdf")
     assert (done.returncode, "nothing.pdf" in done.stdout) == (1, True)
-
-
-@pytest.mark.wire
-async def test_the_language_server_answers_not_found(
-    project: Path,
-    start_client: StartClient,  # noqa: F811
-) -> None:
-    client = await start_client(project)
-    for name in ("grep", "tree", "read_file", "find_references", "refresh"):
-        params = params_of(name, "src/loder.py")
-        await client.check_error(TOOLS[name].method, params, -32803, "not_found")
-    for name in ("grep", "read_file"):
-        params = params_of(name, "/etc/nothing")
-        await client.check_error(TOOLS[name].method, params, -32803, "path_outside_workspace")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from frontends.lsp.conftest import StartClient, start_client  # noqa: F401 - a f
 from search.test_missing_paths import PARAMS
 from waiting_for import until
 from winnow.config import Config, merge_layer
-from winnow.errors import NoWorkspace, PathOutsideWorkspace, RootRefused
+from winnow.errors import PathOutsideWorkspace, RootRefused
 from winnow.frontends.config_files import load
 from winnow.text.roots import refusal
 from winnow.tools import TOOLS
@@ -187,8 +186,3 @@ async def test_an_editor_setting_allows_a_home_folder(
     client = await start_client(home, options=SETTING, HOME=str(home))
     assert len((await client.request("$/grep", SEARCH))["matches"]) == 3
     assert not client.lsp.messages
-
-
-def test_the_error_kind_is_no_workspace() -> None:
-    assert issubclass(RootRefused, NoWorkspace)
-    assert os.fspath(Path("x")) in RootRefused("x", "is a home folder").message

@@ -154,30 +154,3 @@ async def test_background_work_pauses_and_resumes(client: Client, project: Path)
     index = (await client.request("$/indexStatus", {}))["index"]
     # What was written may wait for other programs now, or for a request.
     assert ("paused" in index, index.get("waits_for") == PAUSED) == (False, False)
-
-
-async def test_errors_have_the_code_and_kind_of_the_contract(client: Client) -> None:
-    kinds: list[tuple[str, dict[str, Any], int, str]] = [
-        ("$/index", {}, -32602, "invalid_params"),
-        ("$/index", {"action": "explode"}, -32602, "invalid_params"),
-        ("$/index", {"action": "build", "force": True}, -32602, "invalid_params"),
-        ("$/refresh", {"paths": [1]}, -32602, "invalid_params"),
-        ("$/refresh", {"paths": [""]}, -32602, "invalid_params"),
-        ("$/refresh", {"wait": "yes"}, -32602, "invalid_params"),
-        ("$/refresh", {"paths": ["../../etc/passwd"]}, -32803, "path_outside_workspace"),
-        ("$/refresh", {"paths": ["/etc/passwd"]}, -32803, "path_outside_workspace"),
-        ("$/indexStatus", {"folder": "x"}, -32602, "invalid_params"),
-    ]
-    for method, params, code, kind in kinds:
-        await client.check_error(method, params, code, kind)
-
-
-async def test_no_folder_is_open(start_client: StartClient) -> None:
-    client = await start_client()
-    for method, params in [
-        ("$/indexStatus", {}),
-        ("$/refresh", {}),
-        ("$/index", {"action": "build"}),
-    ]:
-        error = await client.error(method, params)
-        assert (error.code, error.data) == (-32803, {"kind": "no_workspace"})
