@@ -164,11 +164,3 @@ def test_a_section_that_is_not_a_table_is_reported() -> None:
     config, problems = merge_layer(Config(), {"search": 5, "llm": {"models": 7}}, "user")
     assert config == Config()
     assert len(problems) == 2
-
-
-def test_a_removed_setting_is_ignored_with_a_warning() -> None:
-    layer = {"index": {"order_by_model": True, "max_files": 7}}
-    config, problems = merge_layer(Config(), layer, "settings")
-    assert config.index.max_files == 7
-    [problem] = problems
-    assert problem.startswith("settings: `index.order_by_model` is ignored: it was removed")

@@ -21,11 +21,6 @@ from winnow.config.globs import glob_regex
 
 WORKSPACE_FILE = "winnow.toml"
 WORKSPACE_SECTIONS = ("search",)
-# Settings of earlier versions. A file that still has one stays valid.
-REMOVED: dict[tuple[str, ...], str] = {
-    ("index", "order_by_model"): "it was removed, because the order made no difference"
-}
-
 Positive = Annotated[float, Meta(gt=0)]
 # The name of a repository in a cluster, perhaps with wildcards and a branch.
 RepositoryPattern = Annotated[
@@ -374,9 +369,6 @@ def merge_layer(config: Config, layer: Mapping[str, Any], source: str) -> tuple[
     """Return the configuration with a layer's values, and a message for each invalid value."""
     problems = []
     for keys, value in list(_leaves(layer, msgspec.to_builtins(config))):
-        if why := REMOVED.get(keys):
-            problems.append(f"{source}: `{'.'.join(keys)}` is ignored: {why}")
-            continue
         tree = msgspec.to_builtins(config)
         branch = tree
         for key in keys[:-1]:

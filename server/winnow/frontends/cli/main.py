@@ -373,8 +373,6 @@ def _add_mcp(commands: Any) -> None:
         help="also send answers as data (structuredContent): several agents show it to their model"
         " instead of the shorter text",
     )
-    # The default; earlier configuration files have it.
-    mcp.add_argument("--text-only", action="store_true", help=argparse.SUPPRESS)
     mcp.add_argument("--verbose", action="store_true", help="log to stderr")
     mcp.set_defaults(run=_mcp)
 
