@@ -113,9 +113,6 @@ class EngineWorkspace:
     from the front end of a client:
 
     - `open_documents` returns the text of the open documents, by path.
-    - `start_indexing` builds the index in the background and returns the task; None if that has
-      no need. Its argument is True if the user has consented to an index of any size. Without it,
-      nothing runs in the background.
     - `index_seconds` is how long a search of a command waits for the index that it has begun, in
       seconds; None for no limit. The search of a server never waits.
     - `ask_editor` sends a request to the editor's own language model.
@@ -131,7 +128,6 @@ class EngineWorkspace:
         *,
         lifetime: Lifetime = Lifetime.COMMAND,
         open_documents: Callable[[], Mapping[Path, str]] = dict,
-        start_indexing: StartIndexing | None = None,
         index_seconds: float | None = None,
         ask_editor: AskEditor | None = None,
         client_ready: Callable[[], Awaitable[None]] | None = None,
@@ -143,7 +139,7 @@ class EngineWorkspace:
         self.lifetime = lifetime
         self.open_documents = open_documents
         self.index_seconds = index_seconds
-        self._start_indexing = start_indexing
+        self._start_indexing: StartIndexing | None = None
         self._indexing: asyncio.Task[Any] | None = None
         self._roots = SearchRoots(self.refusal)
         self.ignore_files = IgnoreFiles(self.roots, self.environment)
@@ -341,6 +337,14 @@ class EngineWorkspace:
             roots_of=self.search_roots,
             has_begun=lambda: self.has_begun_index,
         )
+
+    def index_in_background(self, start: StartIndexing) -> None:
+        """Let `start` build the index from now on; without this, nothing runs in the background.
+
+        It returns the task, or None if there is no need for one. Its argument is True if the user
+        has consented to an index of any size.
+        """
+        self._start_indexing = start
 
     def start_indexing(self, consent: bool) -> asyncio.Task[Any] | None:
         """Build the index in the background. Return the task; None if none is needed.

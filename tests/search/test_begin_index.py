@@ -22,7 +22,7 @@ class Built:
     def __init__(self, workspace: EngineWorkspace) -> None:
         self.may_build = asyncio.Event()
         self._workspace = workspace
-        workspace._start_indexing = lambda consent: asyncio.create_task(self._build())
+        workspace.index_in_background(lambda consent: asyncio.create_task(self._build()))
 
     async def _build(self) -> None:
         await self.may_build.wait()

@@ -94,11 +94,7 @@ class _Session:
         *,
         all_tools: bool = False,
     ) -> None:
-        self.workspace = EngineWorkspace(
-            *(folders, config, environment),
-            lifetime=Lifetime.SERVER,
-            start_indexing=self._start_indexing,
-        )
+        self.workspace = EngineWorkspace(folders, config, environment, lifetime=Lifetime.SERVER)
         self.max_tokens = max_tokens
         self.structured = structured
         self.all_tools = all_tools
@@ -137,9 +133,6 @@ class _Session:
             await self._keeper.aclose()
             await workspace.aclose()
         return 0
-
-    def _start_indexing(self, consent: bool) -> asyncio.Task[None]:
-        return self._keeper.begin(consent)
 
     # --- tools -----------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ generated from the tools, has the methods' types for type checkers and editors.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -81,9 +80,7 @@ class Workspace(ToolMethods):
         if self._engine is not None:
             raise RuntimeError("the workspace is already open")
         self._engine = EngineWorkspace(
-            *(self.folders, self._config, self._environment),
-            start_indexing=self._start_indexing,
-            index_seconds=0,
+            self.folders, self._config, self._environment, index_seconds=0
         )
         self._keeper = IndexKeeper(self._engine)
         return self
@@ -103,10 +100,6 @@ class Workspace(ToolMethods):
             await self._keeper.aclose()
         if engine is not None:
             await engine.aclose()
-
-    def _start_indexing(self, consent: bool) -> asyncio.Task[None]:
-        assert self._keeper is not None
-        return self._keeper.begin(consent)
 
     async def call(
         self, tool: str, arguments: Mapping[str, Any], progress: Progress = no_progress

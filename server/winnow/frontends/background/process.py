@@ -126,9 +126,7 @@ class BackgroundProcess:
         self._environment = dict(environment)
         self._config, _ = config_files.load(self._environment, root)
         self._workspace = EngineWorkspace(
-            *([root], self._config, self._environment),
-            start_indexing=self._start_indexing,
-            index_seconds=INDEX_SECONDS,
+            [root], self._config, self._environment, index_seconds=INDEX_SECONDS
         )
         self._keeper = IndexKeeper(self._workspace)
         self._code = code
@@ -195,11 +193,6 @@ class BackgroundProcess:
         if self._running or self._keeper.is_busy:
             self._last_used = time.monotonic()
         return time.monotonic() - self._last_used > IDLE_SECONDS
-
-    # --- the index -------------------------------------------------------------------------
-
-    def _start_indexing(self, consent: bool) -> asyncio.Task[None]:
-        return self._keeper.begin(consent)
 
     # --- clients ---------------------------------------------------------------------------
 

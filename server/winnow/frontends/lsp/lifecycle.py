@@ -185,13 +185,13 @@ def _add_lifecycle(server: WinnowServer) -> None:
             folders_of(params),
             lifetime=Lifetime.SERVER,
             open_documents=server.protocol.documents.texts,
-            start_indexing=functools.partial(_start_indexing, server),
             ask_editor=functools.partial(ask_editor, server) if asks_editor else None,
             client_ready=server.protocol.room,
             report_reading=functools.partial(
                 background_progress, server, "Reading documents", "documents"
             ),
         )
+        server.engine.index_in_background(functools.partial(_start_indexing, server))
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         configure(server)

@@ -97,7 +97,8 @@ async def keep_index(
 
 
 class IndexKeeper:
-    """Keeps the index of a workspace complete and current in the background, once it has begun.
+    """Keeps the index of a workspace complete and current in the background, once it has begun: by
+    :meth:`begin` or by a search.
 
     The owner closes it before the workspace.
     """
@@ -106,6 +107,7 @@ class IndexKeeper:
         self._workspace = workspace
         self._keeping: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        workspace.index_in_background(self.begin)
 
     def begin(self, consent: bool = False) -> asyncio.Task[None]:
         """Build or update the index, and keep it current from then on. Return the running task.

@@ -31,16 +31,9 @@ class Engine:
 
     def __init__(self, folder: Path) -> None:
         config, problems = config_files.load(os.environ, repository_root(folder))
-        self._workspace = EngineWorkspace(
-            *([folder], config),
-            start_indexing=self._start_indexing,
-            index_seconds=INDEX_SECONDS,
-        )
+        self._workspace = EngineWorkspace([folder], config, index_seconds=INDEX_SECONDS)
         self._keeper = IndexKeeper(self._workspace)
         self.notices = notices_for(self._workspace, problems)
-
-    def _start_indexing(self, consent: bool) -> asyncio.Task[None]:
-        return self._keeper.begin(consent)
 
     async def search(
         self, params: Mapping[str, Any], notify: Callable[[str], object]
