@@ -22,6 +22,7 @@ from frontends.lsp.test_index_hazards import started
 from frontends.lsp.test_symbols_hazards import Session
 from frontends.lsp.wire import Wire
 from hazard_table import Row
+from winnow.frontends.lsp.protocol import MESSAGE_CHARACTERS
 from winnow.tools import TOOLS
 
 pytestmark = [pytest.mark.wire, pytest.mark.hazard]
@@ -209,7 +210,7 @@ def check_answer(answer: Any) -> None:
     assert ("result" in answer) != ("error" in answer), answer
     if "error" in answer:
         assert isinstance(answer["error"]["code"], int)
-        assert isinstance(answer["error"]["message"], str)
+        assert len(answer["error"]["message"]) <= MESSAGE_CHARACTERS
         assert answer["error"]["code"] != INTERNAL_ERROR, answer
     assert "Traceback" not in json.dumps(answer)
 

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import signal
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -28,7 +27,6 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard]
 
 INTERNAL_ERROR = -32603
 CANCELLED = -32800
-BROKEN_PARAMS = -32602
 FILES = {
     "net.py": "class Client:\n    def send(self, data):\n        return len(data)\n",
     "app.py": (
@@ -308,18 +306,6 @@ def test_file_names_with_invalid_unicode_and_escaped_characters(
     assert session.everything(folder / "net.py") == ALL
 
 
-def test_columns_after_emoji_and_with_all_line_endings(start: Start, folder: Path) -> None:
-    text = "from net import Client\r\n\r\ndef 😀(client: Client):\r    x = '😀é'; client.send(x)\n"
-    (folder / "mixed.py").write_text(text.replace("def 😀", "def é"), "utf-8", newline="")
-    session = start(folder)
-    session.wait_for_index()
-    asked = session.everything(folder / "mixed.py", 3, len("    x = '😀é'; client.se") + 1)
-    found = ["app.py:4:11", "app.py:4:30", "mixed.py:3:22", "net.py:1:8"]
-    assert asked["textDocument/references"] == found
-    assert asked["textDocument/definition"] == ["net.py:1:8"]
-    assert asked["textDocument/documentHighlight"] == ["3:22"]
-
-
 def test_an_unsaved_document_that_hangs_the_grammar(
     start: Start, folder: Path, tmp_path: Path
 ) -> None:
@@ -368,93 +354,6 @@ def test_workers_that_are_killed_during_a_build_and_between_queries(
     kill_workers(session)
     asked = session.everything(folder / "unsaved.py", 0, 5, "unsaved")
     assert asked["textDocument/documentSymbol"] == ["unsaved"]
-
-
-def test_requests_survive_a_deleted_store(start: Start, folder: Path) -> None:
-    session = start(folder)
-    for method in ALL:
-        session.wait_for_index()
-        delete_tree(folder / ".winnow")
-        assert session.everything(folder / "net.py", only=method) == {method: ALL[method]}
-
-
-def delete_folder(store: Path) -> None:
-    delete_tree(store.parent)
-
-
-def delete_file(store: Path) -> None:
-    store.unlink()
-
-
-def delete_log(store: Path) -> None:
-    Path(f"{store}-wal").unlink(missing_ok=True)
-    Path(f"{store}-shm").unlink(missing_ok=True)
-
-
-def truncate(store: Path) -> None:
-    os.truncate(store, 0)
-
-
-def cut_in_half(store: Path) -> None:
-    os.truncate(store, store.stat().st_size // 2)
-
-
-def overwrite(store: Path) -> None:
-    store.write_bytes(b"no database at all\n" * 5_000)
-
-
-def overwrite_pages(store: Path) -> None:
-    with store.open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xa5" * (store.stat().st_size - 4096))
-
-
-def garble(store: Path) -> None:
-    """Replace columns of the database with invalid data."""
-    with contextlib.closing(sqlite3.connect(store)) as connection, connection:
-        for column in ("block.data", "occurrence.packed", "content.skeleton"):
-            table, name = column.split(".")
-            connection.execute(f"UPDATE {table} SET {name}=x'c1c1c1'")
-
-
-@requires_posix
-@pytest.mark.parametrize(
-    "damage",
-    [
-        delete_folder,
-        delete_file,
-        delete_log,
-        truncate,
-        cut_in_half,
-        overwrite,
-        overwrite_pages,
-        garble,
-    ],
-)
-def test_a_store_that_breaks_under_the_server(
-    start: Start, folder: Path, damage: Callable[[Path], None]
-) -> None:
-    text = "".join(f"def more{n}(): pass\n" for n in range(300))
-    write_files(folder, {f"more/m{n}.py": text for n in range(10)})
-    session = start(folder)
-    session.wait_for_index()
-    assert session.everything(folder / "net.py") == ALL
-    [store] = (folder / ".winnow").glob("index-*.db")
-    damage(store)
-    for _ in range(3):
-        asked = session.everything(folder / "net.py")
-        assert set(asked) == set(ALL)
-    wait_until(lambda: session.everything(folder / "net.py") == ALL, "it does not come back")
-    (folder / "net.py").write_text(FILES["net.py"].replace("send", "post"))
-    session.wire.notify(
-        "textDocument/didSave", {"textDocument": {"uri": (folder / "net.py").as_uri()}}
-    )
-    # Damage may only show itself now, and the index come back once more.
-
-    def is_back() -> bool:
-        return session.everything(folder / "net.py", name="post")["workspace/symbol"] == ["post"]
-
-    wait_until(is_back, "it does not come back")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
@@ -595,15 +494,6 @@ def test_positions_beyond_the_end(start: Start, folder: Path) -> None:
         assert asked == quiet, (line, column)
 
 
-def test_invalid_positions_are_refused(start: Start, folder: Path) -> None:
-    session = start(folder)
-    uri = {"uri": (folder / "net.py").as_uri()}
-    for place in ({"line": -1, "character": 0}, {"line": 0, "character": -5}, {"line": "x"}, None):
-        answer = session.answer("textDocument/definition", {"textDocument": uri, "position": place})
-        assert answer.get("error", {}).get("code") == BROKEN_PARAMS or not answer["result"], place
-    assert session.everything(folder / "net.py") == ALL
-
-
 def test_code_that_is_being_typed(start: Start, folder: Path) -> None:
     session = start(folder)
     session.wait_for_index()
@@ -669,17 +559,6 @@ def test_no_folder(start: Start, folder: Path) -> None:
         assert asked == {method: [] for method in asked}
 
 
-def test_a_file_outside_the_workspace(start: Start, folder: Path, tmp_path: Path) -> None:
-    outside = write_files(tmp_path / "outside", {"net.py": "def send(): pass\n"})
-    session = start(folder)
-    asked = session.everything(outside / "net.py", 0, 5)
-    assert asked == NOTHING | {
-        "workspace/symbol": ["send"],
-        "$/findSymbol": ["net.py:2"],
-        "$/findReferences": ["path_outside_workspace"],
-    }
-
-
 def test_folders_come_and_go(start: Start, folder: Path, tmp_path: Path) -> None:
     second = write_files(git_init(tmp_path / "second"), {"more.py": "def send(): pass\n"})
     session = start(folder, second)
@@ -723,10 +602,3 @@ def test_a_folder_that_is_deleted(start: Start, folder: Path, tmp_path: Path) ->
     assert asked == NOTHING | gone
     write_files(git_init(folder), FILES)
     wait_until(lambda: session.everything(folder / "net.py") == ALL)
-
-
-def test_a_folder_that_does_not_exist(start: Start, tmp_path: Path) -> None:
-    session = start(tmp_path / "never")
-    asked = session.everything(tmp_path / "never/net.py")
-    gone = {method: ["not_found"] for method in ALL if not method.startswith(("text", "call"))}
-    assert asked == NOTHING | gone

@@ -413,16 +413,6 @@ async def test_many_changes_are_reported_in_few_calls(watching: Watching, tmp_pa
     assert mirror.all_told() == {f"d{index % 20}/{index}" for index in range(2_000)}
 
 
-@pytest.mark.slow
-async def test_thousands_of_new_files_are_reported(watching: Watching, tmp_path: Path) -> None:
-    watcher, mirror = await watching(tmp_path)
-    for index in range(3_000):
-        # One event for each.
-        os.mknod(tmp_path / f"{index}")
-    assert await watcher.settle(SECONDS)
-    assert mirror.all_told() == {str(index) for index in range(3_000)}
-
-
 @pytest.mark.process
 async def test_settle_ends_under_constant_writes(watching: Watching, tmp_path: Path) -> None:
     watcher, mirror = await watching(tmp_path)
