@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from lsprotocol import types
 from msgspec import Meta, Struct
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
+from pygls.exceptions import JsonRpcException
 
-from winnow.errors import InvalidParams
 from winnow.frontends.lsp.progress import without_tokens
-from winnow.frontends.lsp.protocol import SUGGEST_TERMS
+from winnow.frontends.lsp.protocol import SUGGEST_TERMS, search_errors
 from winnow.tools.registry import typed_params
 from winnow.types import EDITOR_REQUEST, QUERY_CHARACTERS
 
@@ -45,14 +44,10 @@ def add_editor_features(server: WinnowServer) -> None:
         # Not needed to start a server.
         from winnow.search.keyword.suggested_terms import suggested_terms
 
-        try:
+        with search_errors():
             # Too fast to report progress.
             asked = typed_params(without_tokens(params)[0], SuggestTermsParams)
-        except InvalidParams as error:
-            raise JsonRpcInvalidParams(str(error)) from None
-        if server.engine is None:
-            raise JsonRpcServerNotInitialized("initialize first")
-        return {"terms": await suggested_terms(server.engine, asked.query)}
+        return {"terms": await suggested_terms(server.opened(), asked.query)}
 
 
 def offers_model(capabilities: types.ClientCapabilities) -> bool:

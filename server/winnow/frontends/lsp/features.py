@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
 
-from winnow.errors import SearchError
 from winnow.frontends.lsp.convert import path_of
 from winnow.frontends.lsp.progress import Reporter
+from winnow.frontends.lsp.protocol import search_errors
 from winnow.frontends.lsp.symbols import SYMBOL_KINDS, VARIABLE, workspace_symbols
 from winnow.text.ignore_files import with_restarts
 
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
     from winnow.search.symbols.outline import OutlineEntry
     from winnow.search.symbols.requests import EarlyResults, Prerequisites
     from winnow.text.lines import SourceText
-    from winnow.workspace import EngineWorkspace
 
-REQUEST_FAILED = -32803
 # As many definitions as a peek view can show.
 DEFINITIONS = 50
 _FILE = 1
@@ -98,10 +95,8 @@ class _Request:
     def __init__(
         self, server: WinnowServer, params: Any, item: types.CallHierarchyItem | None = None
     ) -> None:
-        if server.engine is None:
-            raise JsonRpcServerNotInitialized("initialize first")
         self.server = server
-        self.workspace: EngineWorkspace = server.engine
+        self.workspace = server.opened()
         self.quiet = Reporter(server, None, None, "")
         self.work_done = getattr(params, "work_done_token", None)
         self.partial = getattr(params, "partial_result_token", None)
@@ -292,12 +287,10 @@ class _Request:
         from winnow.search.symbols.requests import index_reasons, with_symbols
 
         reporter = progress or self.quiet
-        try:
+        with search_errors():
             answered = await with_restarts(
                 lambda: with_symbols(self.workspace, asking, work, reporter, early)
             )
-        except SearchError as error:
-            raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
         for reason in index_reasons(self.workspace, answered):
             reporter.note(reason)
         return answered.result

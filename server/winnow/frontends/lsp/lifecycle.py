@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from winnow import config as configuration
-from winnow.errors import InvalidParams, ProgramNotInstalled, RootRefused, SearchError
+from winnow.errors import ProgramNotInstalled, RootRefused
 from winnow.frontends import config_files
 from winnow.frontends.lsp.convert import folders_of, path_of
 from winnow.frontends.lsp.editor import (
@@ -28,10 +28,7 @@ from winnow.frontends.lsp.editor import (
 from winnow.frontends.lsp.features import add_features
 from winnow.frontends.lsp.indexing import build_index, switch_index, tell_changes, watch_files
 from winnow.frontends.lsp.progress import Reporter, background_progress, without_tokens
-from winnow.frontends.lsp.protocol import (
-    CALL_TOOL,
-    INVALID_PARAMS,
-)
+from winnow.frontends.lsp.protocol import CALL_TOOL, search_errors
 from winnow.frontends.lsp.server import WinnowServer
 from winnow.frontends.server_process import end_on_signals, end_with_client
 from winnow.search.answer.shorten import measured_as
@@ -59,7 +56,6 @@ NEEDED_BY_SEARCHES = (
 
 logger = logging.getLogger(__name__)
 
-REQUEST_FAILED = -32803
 SECTION = "winnow"
 CONFIGURATION_SECONDS = 5.0
 
@@ -94,16 +90,12 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
 
 async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Result:
     """Call a tool with the params of a request. Raise JsonRpcException."""
-    if server.engine is None:
-        raise JsonRpcServerNotInitialized("initialize first")
-    try:
+    workspace = server.opened()
+    with search_errors():
         raw, work_done, partial = without_tokens(params)
         with Reporter(server, work_done, partial, tool.name) as progress:
-            result: Result = await tool.call(server.engine, raw, progress)
+            result: Result = await tool.call(workspace, raw, progress)
             return result
-    except SearchError as error:
-        code = INVALID_PARAMS if isinstance(error, InvalidParams) else REQUEST_FAILED
-        raise JsonRpcException(error.message, code, error.data) from None
 
 
 def _add_call_tool(server: WinnowServer) -> None:
@@ -111,14 +103,10 @@ def _add_call_tool(server: WinnowServer) -> None:
     async def call_tool(params: Any) -> dict[str, str]:
         """Call a tool by name and return its answer as text for agents. An editor that passes the
         tools of `$/tools` to a model uses it."""
-        try:
+        with search_errors():
             raw, work_done, _ = without_tokens(params)
             asked = typed_params(raw, CallToolParams)
-        except InvalidParams as error:
-            raise JsonRpcInvalidParams(str(error)) from None
-        if server.engine is None:
-            raise JsonRpcServerNotInitialized("initialize first")
-        offered = short_list() if asked.short else for_agents(server.engine.config.is_on)
+        offered = short_list() if asked.short else for_agents(server.opened().config.is_on)
         tool = offered.get(asked.name)
         if tool is None:
             raise JsonRpcInvalidParams(f"unknown or disabled tool {asked.name!r}")

@@ -8,17 +8,19 @@ invalid request gets an error. The params of custom requests stay plain data; to
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import functools
 import json
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, get_args, get_origin
 
 import msgspec
 from cattrs import Converter, transform_error
 from cattrs.errors import IterableValidationError, IterableValidationNote
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
     JsonRPCNotification,
@@ -30,6 +32,7 @@ from pygls.protocol import (
 )
 
 import winnow
+from winnow.errors import InvalidParams, SearchError
 from winnow.frontends.incidents import new_incident
 from winnow.frontends.lsp.admission import TOKEN_OPTION
 from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal, id_of
@@ -46,6 +49,7 @@ REQUESTS = (CALL_TOOL, SUGGEST_TERMS)
 
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+REQUEST_FAILED = -32803
 MESSAGE_CHARACTERS = 1000
 
 
@@ -317,6 +321,16 @@ class WinnowProtocol(LanguageServerProtocol):
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         """Use the file on disk again."""
         self.documents.close(params.text_document.uri)
+
+
+@contextlib.contextmanager
+def search_errors() -> Iterator[None]:
+    """Answer a request with the errors that its caller can act on."""
+    try:
+        yield
+    except SearchError as error:
+        code = INVALID_PARAMS if isinstance(error, InvalidParams) else REQUEST_FAILED
+        raise JsonRpcException(error.message, code, error.data) from None
 
 
 def without_traceback(error: types.ResponseError) -> types.ResponseError:

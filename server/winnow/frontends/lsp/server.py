@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcServerNotInitialized
 from pygls.lsp.server import LanguageServer
 
 import winnow
@@ -47,6 +48,12 @@ class WinnowServer(LanguageServer):
         """The units that columns count for this client: "utf-8", "utf-16" or "utf-32"."""
         agreed = self.protocol.workspace.position_encoding
         return str(types.PositionEncodingKind(agreed or "utf-16").value)
+
+    def opened(self) -> EngineWorkspace:
+        """Return the workspace, for a request that needs one. Raise JsonRpcServerNotInitialized."""
+        if self.engine is None:
+            raise JsonRpcServerNotInitialized("initialize first")
+        return self.engine
 
     async def finish(self) -> None:
         """End all requests and the programs they run, when the connection is closed."""

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcServerNotInitialized
 
-from winnow.errors import NoWorkspace, SearchError
+from winnow.errors import NoWorkspace
 from winnow.frontends.lsp.progress import Reporter
+from winnow.frontends.lsp.protocol import search_errors
 from winnow.text.ignore_files import with_restarts
 
 if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
     from winnow.search.symbols.search import TypedSymbol
 
-REQUEST_FAILED = -32803
 # As many as a list can show; typing more letters finds others.
 LIMIT = 200
 QUERY_CHARACTERS = 10_000  # no symbol has a longer name
@@ -41,21 +40,17 @@ async def workspace_symbols(
     # Not needed to start a server.
     from winnow.search.symbols.search import typed_symbols
 
-    workspace = server.engine
-    if workspace is None:
-        raise JsonRpcServerNotInitialized("initialize first")
+    workspace = server.opened()
     if len(params.query) > QUERY_CHARACTERS:
         return []
     encoding = server.position_encoding
-    with Reporter(server, params.work_done_token, None, "Symbols") as progress:
+    with search_errors(), Reporter(server, params.work_done_token, None, "Symbols") as progress:
         try:
             found = await with_restarts(
                 lambda: typed_symbols(workspace, params.query, LIMIT, progress)
             )
         except NoWorkspace:
             return []
-        except SearchError as error:
-            raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
         if found.lacks:
             progress.note(f"Symbols may be missing: {found.lacks}")
     symbols = [_spelled(symbol, encoding) for symbol in found.symbols]
