@@ -56,7 +56,7 @@ def test_an_invalid_value_is_reported_and_the_previous_one_stays() -> None:
     ]
 
 
-@pytest.mark.parametrize("section", ["programs", "llm", "limits"])
+@pytest.mark.parametrize("section", sorted({*Config.__struct_fields__} - {"search"}))
 def test_a_workspace_may_only_change_harmless_settings(tmp_path: Path, section: str) -> None:
     (tmp_path / "winnow.toml").write_text(f"[{section}]\nrg = 'evil'\nenabled = false\n")
     config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)

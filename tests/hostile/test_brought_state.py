@@ -143,30 +143,6 @@ async def test_a_foreign_state_folder_does_not_change_answers_of_the_engine(
     assert git(folders[0], "status", "--porcelain") == ""
 
 
-def test_a_foreign_state_folder_does_not_change_answers_of_the_command_line(
-    folders: tuple[Path, Path],
-) -> None:
-    found: list[list[Any]] = []
-    for folder in folders:
-        answers = []
-        built = winnow(folder, "index", "build")
-        assert built.returncode == 0
-        assert (".winnow in" in built.stderr) == (folder == folders[0])
-        for arguments in (
-            ("grep", "backdoor_function"),
-            ("find-symbol", "backdoor_function"),
-            ("semantic-search", "backdoor function that runs a command"),
-        ):
-            done = winnow(folder, *arguments, "--format=json")
-            assert done.returncode == 0, (arguments, done.stderr)
-            assert ".winnow in" not in done.stderr  # the notice appears only once
-            answers.append(plain(json.loads(done.stdout), folder))
-        found.append(answers)
-    assert found[0] == found[1]
-    assert git(folders[0], "status", "--porcelain") == ""
-    assert existing(folders[1]) == folders[1] / ".winnow"
-
-
 def test_a_state_folder_from_git_pull_is_ignored(
     tmp_path: Path, made: Path, user_state: Path
 ) -> None:
@@ -246,11 +222,3 @@ def test_the_setting_selects_the_location_of_the_index(tmp_path: Path, location:
     assert len(list(folder.glob("index-*.db"))) == 1
     done = winnow(project, "find-symbol", "backdoor_function", WINNOW_CONFIG=str(settings))
     assert done.returncode == 0
-
-
-def test_a_workspace_file_cannot_set_the_location(tmp_path: Path) -> None:
-    project = git_commit(tmp_path / "project", FILES)
-    write_files(project, {"winnow.toml": '[index]\nlocation = "user"\n'})
-    done = winnow(project, "index", "build")
-    assert "`index` is ignored" in done.stderr
-    assert (project / ".winnow").is_dir()

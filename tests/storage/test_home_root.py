@@ -15,7 +15,6 @@ from search.test_missing_paths import PARAMS
 from waiting_for import until
 from winnow.config import Config, merge_layer
 from winnow.errors import PathOutsideWorkspace, RootRefused
-from winnow.frontends.config_files import load
 from winnow.text.roots import refusal
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepResult
@@ -121,13 +120,6 @@ async def test_a_home_folder_among_other_folders_is_skipped_with_a_warning(
     assert result.completeness.reasons == [
         f"not searched: the workspace folder {home}, see workspace.allow_home_root"
     ]
-
-
-def test_a_workspace_file_cannot_allow_a_home_folder(home: Path) -> None:
-    (home / "winnow.toml").write_text("[workspace]\nallow_home_root = true\n")
-    config, problems = load({"HOME": str(home.parent / "other")}, home)
-    assert not config.workspace.allow_home_root
-    assert len(problems) == 1
 
 
 def run(folder: Path, home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -30,7 +30,6 @@ from conftest import (
 from documents.making_pdf import make_pdf
 from winnow.config import BashSettings, Config, merge_layer
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
-from winnow.frontends.config_files import load
 from winnow.tools import TOOLS
 from winnow.tools.bash import BashResult
 from winnow.types import no_progress
@@ -536,13 +535,6 @@ async def test_bash_is_off_by_default(project: Path, make_workspace: MakeWorkspa
     for workspace, offered in ((off, False), (make_workspace(project, config=ON), True)):
         listed = await TOOLS["tools"].call(workspace, {}, no_progress)
         assert ("bash" in [one.name for one in listed.tools]) is offered
-
-
-def test_a_workspace_cannot_enable_bash(tmp_path: Path) -> None:
-    (tmp_path / "winnow.toml").write_text("[bash]\nenabled = true\n")
-    config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
-    assert not config.bash.enabled
-    assert "`bash` is ignored" in problems[0]
 
 
 async def test_params_are_checked(workspace: EngineWorkspace) -> None:

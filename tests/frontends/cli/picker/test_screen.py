@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -327,16 +326,3 @@ def test_a_terminal_without_a_cursor_gets_the_error(project: Path) -> None:
     with terminal([sys.executable, "-m", "winnow"], project, environment) as shown:
         assert shown.ended() == 2
         assert "needs a terminal with a cursor" in shown.text()
-
-
-def test_without_a_terminal_there_is_an_error(project: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "winnow"],
-        cwd=project,
-        env=child_environment(project.parent),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "needs a terminal" in done.stderr
