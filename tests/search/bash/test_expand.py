@@ -36,7 +36,8 @@ FILES = dict.fromkeys(
 PATTERNS = """
     *.py ?.py *.md */*.py */*/*.py src/*.py ./src/*.py */ */deep/*.py .*.py [ab].py [!a].py [^a].py
     [a-c].py [a-].py []].py [[]x].py [x.py [].py \\*.py '*'.py *'.'py "*".py *.nothing src/.g*/x*
-    *a*a* *.?? gr??e.txt src/*/../a.py * ** [ab]*[y] ?[x]?.py docs/*/
+    [x\\]].py [\\!a].py [a'-'c].py [c-a].py *a*a* *.?? gr??e.txt src/*/../a.py
+    * ** [ab]*[y] ?[x]?.py docs/*/
 """.split()
 
 

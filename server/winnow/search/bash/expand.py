@@ -7,10 +7,11 @@ no name becomes an option.
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import os
+import re
 from collections.abc import Iterator, Sequence
-
-from msgspec import Struct
 
 from winnow.errors import NotAllowed
 from winnow.search.bash.allowed_paths import AllowedPaths
@@ -23,23 +24,11 @@ MAX_ENTRIES = 200_000  # folder entries that are scanned for one pattern
 OUTSIDE = "the pattern matches outside the workspace"
 
 
-class _Any(Struct, frozen=True):
-    """`*`"""
-
-
-class _Character(Struct, frozen=True):
-    """A character in one of the `ranges`, or if `negated` in none of them; `?` has no ranges."""
-
-    ranges: tuple[tuple[str, str], ...] = ()
-    negated: bool = True
-
-    def matches(self, char: str) -> bool:
-        return any(low <= char <= high for low, high in self.ranges) != self.negated
-
-
 # The characters between two slashes, each with a flag that is True if it is quoted.
 Part = Sequence[tuple[str, bool]]
-Tokens = list[_Any | _Character]
+
+# Stands for a quoted character that is special in a pattern, shifted by its code.
+_QUOTED = 0xE000
 
 
 def expand(word: Word, allowed: AllowedPaths) -> list[str]:
@@ -80,9 +69,9 @@ class _Search:
                 yield longer
             return
         self._matched = True
-        tokens = _tokens(part)
+        pattern = _pattern(part)
         for name in self._names(path):
-            if (text[0] == "." or not name.startswith(".")) and _matches(name, tokens):
+            if (text[0] == "." or not name.startswith(".")) and pattern.match(name):
                 yield os.path.join(path, name)
 
     def _exists(self, path: str) -> bool:
@@ -118,61 +107,14 @@ def _parts(word: Word) -> list[Part]:
     return [parts[0], *inner, *parts[1:][-1:]]
 
 
-def _tokens(part: Part) -> Tokens:
-    tokens: Tokens = []
-    at = 0
-    while at < len(part):
-        char, quoted = part[at]
-        at += 1
-        if quoted or char not in "*?[":
-            tokens.append(_Character(((char, char),), negated=False))
-        elif char == "*":
-            tokens.append(_Any())
-        elif char == "?":
-            tokens.append(_Character())
-        else:
-            token, at = _class(part, at)
-            tokens.append(token)
-    return tokens
-
-
-def _class(part: Part, start: int) -> tuple[_Character, int]:
-    """Parse a `[..]` from behind its bracket, and return it with the position behind it.
-
-    A bracket that is not closed is a plain character.
-    """
-    at = start
-    negated = at < len(part) and part[at] in (("!", False), ("^", False))
-    at += negated
-    ranges = []
-    first = at
-    while at < len(part) and (at == first or part[at] != ("]", False)):
-        low = high = part[at][0]
-        if at + 2 < len(part) and part[at + 1] == ("-", False) and part[at + 2] != ("]", False):
-            high = part[at + 2][0]
-            at += 2
-        ranges.append((low, high))
-        at += 1
-    if at >= len(part):
-        return _Character((("[", "["),), negated=False), start
-    return _Character(tuple(ranges), negated), at + 1
-
-
-def _matches(name: str, tokens: Tokens) -> bool:
-    """Match a pattern against a complete name, in time proportional to the product of lengths."""
-    at = place = 0
-    retry: tuple[int, int] | None = None  # the last `*`, and the end of its match
-    while at < len(name):
-        token = tokens[place] if place < len(tokens) else None
-        if isinstance(token, _Any):
-            retry = place, at
-            place += 1
-        elif token is not None and token.matches(name[at]):
-            place += 1
-            at += 1
-        elif retry is not None:
-            retry = retry[0], retry[1] + 1
-            place, at = retry[0] + 1, retry[1]
-        else:
-            return False
-    return all(isinstance(token, _Any) for token in tokens[place:])
+def _pattern(part: Part) -> re.Pattern[str]:
+    """Return the regular expression of a part of a pattern."""
+    text = "".join(
+        chr(_QUOTED + ord(char)) if quoted and char in "*?[]!^-" else char for char, quoted in part
+    )
+    translated = fnmatch.translate(text.replace("[^", "[!"))
+    with contextlib.suppress(re.error):
+        return re.compile(
+            re.sub("[\ue000-\ue0ff]", lambda at: re.escape(chr(ord(at[0]) - _QUOTED)), translated)
+        )
+    return re.compile("(?!)")  # the end of a range is before its beginning
