@@ -92,8 +92,6 @@ _FILLED = re.compile(
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
-# What people write before a colon: "Saved views: sorting is not remembered".
-_TOPIC = re.compile(r"[^:]{1,80}: ")
 # A line of code, or a command at a prompt.
 _CODE = re.compile(r"(?:[$>#%] |>>>|[^\w\[(\"'<]).*|.*[{};=,(]\s*$|.*\w\(.*")
 # The place in front of a message: `docs/index.rst:4:`.
@@ -108,13 +106,12 @@ class _Message(Struct, frozen=True, dict=True):
     """A message of a query, and the least share of it that the source must have, unless a string
     of the source makes it or a part of it. If it ``is_certain`` that it is a message, it is worth a
     search of all files. If it ``is_label``, a string that is no test's must have nearly all of
-    it. Its ``topic`` is the number of characters in front that need not be a part of it."""
+    it."""
 
     error: ErrorMessage
     least: float = 0.0
     is_certain: bool = False
     is_label: bool = False
-    topic: int = 0
 
     @property
     def is_likely(self) -> bool:
@@ -308,7 +305,6 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
         for text in texts
         for site in sites_in(text, error.text, error.kind)
         if not (site.is_comment and "test" in repeating_kinds(site.path))
-        and not (site.makes == "part" and site.same <= message.topic and not _reports(site))
     ]
     repeating = {path for path in {site.path for site in sites} if _repeats(path)}
     if message.is_label:
@@ -365,12 +361,10 @@ def _message(text: str, *, is_printed: bool = False, may_be_label: bool = False)
         return None
     error = ErrorMessage(text)
     fails, is_filled = _FAILURE.search(text), bool(_FILLED.search(text))
-    head = _TOPIC.match(text)
-    topic = head.end() if head and not _FAILURE.search(head[0]) else 0
     if fails and not _MAY_ASK.match(text):
-        return _Message(error, PROBABLE_SHARE, is_certain=is_filled, topic=topic)
+        return _Message(error, PROBABLE_SHARE, is_certain=is_filled)
     if fails or is_filled or is_printed or _is_sentence(text):
-        return _Message(error, math.inf, topic=topic)
+        return _Message(error, math.inf)
     is_label = may_be_label and len(text.split()) in LABEL_WORDS
     return _Message(error, is_label=True) if is_label else None
 

@@ -9,7 +9,6 @@ strings of the matching lines with the message.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, islice
 from typing import Literal
@@ -38,14 +37,10 @@ WORDS_WITH_VALUE, WORDS_BESIDE = range(3, 11), 2
 LEAST_SHARE, LEAST_LETTERS = 0.25, 8
 # A text of so many words that is in a string is a sentence that was copied from it.
 COPIED_WORDS = 5
-# Fewer letters are enough for words in front of a name.
-LEAST_LETTERS_BEFORE_NAME = 6
 # The score of a string that makes the whole message, if it has a smaller share of its letters.
 WHOLE = 0.9
 # Factors for lines that do not raise an error, and for comments.
 SILENT, COMMENT = 0.85, 0.3
-# The factor for a line near which the type of the error is not named.
-OTHER_TYPE = 0.97
 MOST_LINES_OF_FILE = 200
 
 _WORD = re.compile(r"\S+")
@@ -60,11 +55,8 @@ _VALUE = re.compile(
 # logger may put something in brackets in front.
 _JOINT = re.compile(r": +|[()]|\] +|(?<=\w[.!?]) +")
 END = " .:!…"
-_CAMEL_CASE = re.compile(r"\b[A-Z]?[a-z\d]{1,40}[A-Z]\w")
 # What is around a message: `*** … ***`, and in front of an answer of Redis.
 _FRAME = " *#=-+"
-_IN_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
-_ROUND_BRACKETS = re.compile(r"\([^()]*\)")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _DOUBLE, _SINGLE, _BACK = (rf"{quote}(?:[^{quote}\\]|\\.)*{quote}" for quote in "\"'`")
 _CLOSED_LITERAL = re.compile(f"{_DOUBLE}|{_SINGLE}|{_BACK}")
@@ -162,33 +154,22 @@ class Site(Struct, frozen=True):
 
 def source_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
-    message = _unframed(message)
-    runs = _runs(message)
-    terms = _terms(runs, SHORT)
-    if len(terms) < FEW_TERMS:
-        terms = _terms(runs, 1)
+    message = message.strip(_FRAME)
+    terms = _terms(_runs(message), SHORT)
     for text in _behind_quotes(message):
         terms[text] = _letters(text)
     found = sorted(terms, key=lambda term: -terms[term])
     if len(found) < FEW_TERMS:
         # What looks like a value may be a part of the text.
         found += [term for term in _terms([message[:MESSAGE_CHARACTERS]], 1) if term not in terms]
-        found += _before_name(message)
     return found[:MOST_TERMS]
-
-
-def _unframed(message: str) -> str:
-    """Return a message without what is around all of it: tmux prints `[server exited]`."""
-    message = message.strip(_FRAME)
-    framed = _IN_BRACKETS.fullmatch(message)
-    return framed[1] if framed else message
 
 
 def with_placeholder(message: str) -> str:
     """Return a regular expression for texts of a short message, in lower case, with a placeholder
     in place of a word: "Group X not found" is `Group %1 not found`, and many files have "not
     found". Empty if the message has too few or too many words."""
-    words = _unframed(message).rstrip(END).lower().split()
+    words = message.strip(_FRAME).rstrip(END).lower().split()
     if len(words) not in WORDS_WITH_VALUE:
         return ""
     texts = []
@@ -251,14 +232,6 @@ def _behind_quotes(message: str) -> Iterator[str]:
             yield " ".join([value[0][-1], *words])
 
 
-def _before_name(message: str) -> list[str]:
-    """Return the words at the beginning of a message, in front of a name that may be a value."""
-    name = _CAMEL_CASE.search(message[:MESSAGE_CHARACTERS])
-    words = message[: name.start()].split() if name else []
-    text = " ".join(words[-LONG:])
-    return [text] if len(words) >= SHORT and _letters(text) >= LEAST_LETTERS_BEFORE_NAME else []
-
-
 def _runs(message: str) -> list[str]:
     """Return the parts of a message between values."""
     return [run for run in _VALUE.split(message[:MESSAGE_CHARACTERS]) if run.strip()]
@@ -268,7 +241,7 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type. A
     short message must be near it."""
     # A person who types a message seldom types its capitals.
-    message = _unframed(" ".join(message[:MESSAGE_CHARACTERS].split()).casefold())
+    message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold().strip(_FRAME)
     letters = _static_letters(message) or 1
     printed = _Printed(message)
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
@@ -281,10 +254,9 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     }
     in_catalog = is_catalog(text.path)
     made = _made(text, matching, comments, printed)
-    making = sorted(number for number, (makes, _) in made.items() if makes)
+    making = {number for number, (makes, _) in made.items() if makes}
     for number, (makes, same) in made.items():
-        following = making[bisect_right(making, number) :][:1]
-        last, share = _compared(text.lines, number, message, *following)
+        last, share = _compared(text.lines, number, message, making)
         score = min(1.0, share / letters)
         is_comment = number in comments
         if makes:
@@ -297,10 +269,8 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         raises = not in_catalog and any(map(_RAISES.search, code))
         logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
-        if name and not any(name in line for line in around):
-            if printed.is_short:
-                continue
-            score *= OTHER_TYPE
+        if name and printed.is_short and not any(name in line for line in around):
+            continue
         raises = raises and not is_comment
         found = (text.path, number, last, score, raises, makes, logs, same)
         sites.append(Site(*found, is_comment=is_comment))
@@ -339,7 +309,7 @@ class _Printed:
     """A message as printed, case-folded, and the offsets between its parts."""
 
     def __init__(self, message: str) -> None:
-        self.text = message.strip(_FRAME).rstrip(END)
+        self.text = message.rstrip(END)
         self.is_short = _is_short(self.text)
         is_long = len(self.text.split()) >= COPIED_WORDS
         self._copied = re.compile(rf"(?<!\w){re.escape(self.text)}(?!\w)") if is_long else None
@@ -366,20 +336,12 @@ class _Printed:
             if (most := _most_letters(pieces))
             for start in self.starts
             if (end := self._end(pieces, start)) is not None
-            and self._letters(start, end, pieces) <= most
+            and _static_letters(self.text[start:end]) <= most
         }
         whole = found.get((0, len(self.text)))
         if whole is not None:
             return "whole", whole
         return ("part", max(found.values())) if found else ("", 0)
-
-    def _letters(self, start: int, end: int, pieces: Sequence[str]) -> int:
-        """Return the number of letters of a part that are not in values, given the texts of a
-        string: in `(%s)` is the reason, which is as long as it likes."""
-        text = self.text[start:end]
-        if any(piece.endswith("(") for piece in pieces):
-            text = _ROUND_BRACKETS.sub("()", text)
-        return _static_letters(text)
 
     def _end(self, pieces: Sequence[str], start: int) -> int | None:
         """Return where the part of the message ends that consists of some texts with values
@@ -481,34 +443,26 @@ def _static_letters(message: str) -> int:
 
 
 def _compared(
-    texts: Mapping[int, str], first: int, message: str, end: int | None = None
+    lines: Mapping[int, str], first: int, message: str, making: Set[int]
 ) -> tuple[int, int]:
-    """Compare the strings from a line on, up to another place at line ``end``, with a message.
-    Return the last line that has a part of it, and the number of letters in all parts."""
+    """Compare the strings from a line on with a message, up to the next line that is ``making`` a
+    part of it. Return the last line that has a part, and the number of letters in all parts."""
     at = total = 0
     last = first
-    is_open = ""
-    is_text = False
     for number in range(first, first + STATEMENT_LINES):
-        if number not in texts or number - last > GAP_LINES or number == end:
+        is_other = number > first and number in making
+        if number not in lines or number - last > GAP_LINES or is_other:
             break
-        is_inside = number == first or bool(is_open) or is_text
-        pieces, is_open = _pieces(texts[number], is_open)
-        before = at
-        found, at = _found_in(message, pieces, before)
-        is_text = False
-        if is_inside:
-            # No code: a comment, a translation, or a text of several lines, perhaps behind the end
-            # of a placeholder.
-            plain = _split([_KEY.sub("", texts[number].strip(_SIGNS + _AROUND))])
-            in_plain, behind = _found_in(message, plain, before)
-            if is_text := in_plain > found:
-                pieces, found, at = plain, in_plain, behind
-        if found < 0 or (not found and number > first and any(map(_is_long, pieces))):
-            break  # the string of another message
+        literals = (found[1:].removesuffix(found[0]) for found in _LITERAL.findall(lines[number]))
+        pieces = _split(literals)
+        # A line without quotes may be a comment, a translation, or a part of a longer text.
+        plain = _split([_KEY.sub("", lines[number].strip(_SIGNS + _AROUND))])
+        found, behind = max(_found_in(message, each, at) for each in (pieces, plain))
         if found:
             total += found
-            last = number
+            last, at = number, behind
+        elif number > first and any(map(_is_long, pieces)):
+            break  # the string of another message
     return last, total
 
 
@@ -534,26 +488,7 @@ def _found_in(message: str, pieces: Sequence[str], at: int) -> tuple[int, int]:
     return (0 if missing > found else found - missing // 2), at
 
 
-def _pieces(line: str, is_open: str) -> tuple[list[str], str]:
-    """Return the texts between the placeholders of the strings of a line, and the quote of a string
-    that continues on the next line. A string that is ``is_open`` continues on this one."""
-    literals: list[str] = []
-    if is_open:
-        end = line.find(is_open)
-        literals.append(line if end < 0 else line[:end])
-        if end < 0:
-            return _split(literals), is_open
-        line = line[end + 1 :]
-        is_open = ""
-    for literal in _LITERAL.findall(line):
-        quote = literal[0]
-        closed = len(literal) > 1 and literal[-1] == quote
-        literals.append(literal[1:-1] if closed else literal[1:])
-        is_open = "" if closed else quote
-    return _split(literals), is_open
-
-
-def _split(literals: Sequence[str]) -> list[str]:
+def _split(literals: Iterable[str]) -> list[str]:
     pieces = (piece for text in literals for piece in _PLACEHOLDER.split(text))
     # A sign in front belongs to a protocol: Redis sends "-ERR …".
     plain = (" ".join(_ESCAPE.sub(_unescaped, piece).split()).lstrip("-+") for piece in pieces)
