@@ -1,4 +1,4 @@
-"""Return the definitions of files, also without an index, so that results are definitions."""
+"""Find the definitions of files, also without an index, so that results are definitions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from winnow.search.shared.scope import shared_symbols
 from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.workspace import EngineWorkspace
+
+# A marked line is shown, whatever words other lines have.
+MARK = 100.0
 
 Found = TypeVar("Found", bound=Collection[object])
 
@@ -53,3 +56,9 @@ def _read_each(
     view: Snapshot, requested: Mapping[str, str], read: Callable[[Snapshot, str], Found]
 ) -> dict[str, Found]:
     return {path: found for full, path in requested.items() if (found := read(view, full))}
+
+
+def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
+    """Return the innermost definition that contains a line, from 1."""
+    around = [d for d in definitions if d.line + 1 <= line <= d.end_line + 1]
+    return min(around, key=lambda d: d.end_line - d.line, default=None)

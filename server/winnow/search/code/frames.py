@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from winnow.ranking.query.frames import Frame, sources_of
 from winnow.ranking.query.parts import QueryParts
-from winnow.search.code.enclosing import MARK, enclosing
+from winnow.search.code.definitions import MARK, enclosing
 from winnow.search.code.files import EQUAL_NAMES
 from winnow.search.grep.prefilter import known_files
 from winnow.search.symbols.search import find_symbols

@@ -17,7 +17,7 @@ from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.catalog_uses import with_uses
-from winnow.search.code.enclosing import MARK, enclosing
+from winnow.search.code.definitions import MARK, enclosing
 from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.message_files import (
     MOST_CATALOGS,

@@ -17,10 +17,9 @@ from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
-from winnow.search.code.declared_routes import find_declarations, find_mentions
 from winnow.search.code.entry_points import find_entry_points
-from winnow.search.code.file_routes import find_serving
 from winnow.search.code.files import files_named, has_name, is_meant
+from winnow.search.code.handlers import find_declarations, find_mentions, find_serving
 from winnow.search.code.query_kind import (
     COMPILED,
     DEFINITIONS,

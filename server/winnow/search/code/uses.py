@@ -12,7 +12,7 @@ from winnow.errors import IndexUnavailable, NoSymbol, SearchTimedOut
 from winnow.index.postings.terms import without_convention
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, HitList
-from winnow.search.code.enclosing import MARK, enclosing
+from winnow.search.code.definitions import MARK, enclosing
 from winnow.search.code.relations import Relation, RelationKind, is_named_after
 from winnow.search.index.state import path_not_indexed
 from winnow.search.shared.scope import shared_roots
