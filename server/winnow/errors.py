@@ -300,6 +300,7 @@ class SearchFailed(SearchError):
             ended, without_message = f"was ended from outside, by signal {-exit_code}", "try again"
         message = f"{program} {ended}: {stderr.strip() or without_message}"
         super().__init__(message, exit_code=exit_code, stderr=stderr)
+        self.exit_code, self.stderr = exit_code, stderr
 
 
 class IndexUnavailable(SearchError):

@@ -131,6 +131,20 @@ async def test_matches_before_a_late_nul_are_kept(
     assert search.total is None  # these were not counted
 
 
+@pytest.mark.parametrize("offset", [60_000, 70_000])
+@pytest.mark.skipif(os.name == "nt", reason="names have no line ends")
+async def test_the_name_of_a_file_makes_no_other_file_binary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    """ripgrep's log contains names unchanged: their second line may look like a line of the log."""
+    log = f"rg: DEBUG|grep_printer::x|x ignoring text.txt: found binary data at offset {offset}"
+    write_files(tmp_path, {".ignore": "z*", f"z\n{log}": ""})
+    (tmp_path / "text.txt").write_text("needle\n" + "hay\n" * 20_000 + "needle\n")
+    assert await search_in(tmp_path, "needle").count(COUNT) == {"text.txt": 2}
+    monkeypatch.setattr(grep, "PROBE_SECONDS", 0.0)
+    assert await found(search_in(tmp_path, "needle")) == [("text.txt", 1), ("text.txt", 20_002)]
+
+
 def write_candidates(folder: Path) -> list[str]:
     """Write a text with `needle`, and binary files with early and late NULs; return their names."""
     hay = b"hay\n" * 100_000

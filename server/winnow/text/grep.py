@@ -359,7 +359,7 @@ class TextSearch:
         try:
             return await self._count_all(how, share)
         except SearchFailed as error:
-            if self.cautious or not ran_out_of_memory(error.message):
+            if self.cautious or not ran_out_of_memory(error.exit_code, error.stderr):
                 raise
             self.cautious, self.candidates = True, None
             return await self._count_all(how, share)
@@ -373,10 +373,21 @@ class TextSearch:
         if skipped is None and how != LIST:
             return await self._count_without_log(how, share)
         counts = await self._count_run(how, self._whole_scope(skipped), skipped, share)
+        if skipped:
+            await self._verify_late_binaries(skipped)
         if not self.timed_out:
             self.skipped_files = skipped
         nulls = await self._nulls_of_multiline(counts) if self.query.multiline else {}
         return {path: count for path, count in counts.items() if path not in nulls}
+
+    async def _verify_late_binaries(self, skipped: SkippedFiles) -> None:
+        """Drop files without a NUL from those that ripgrep's log calls binary and a search reads
+        in part. The name of a file may contain a line of such a log."""
+        late = [path for path, offset in skipped.binary.items() if offset >= BUFFER_BYTES]
+        if late and not self.query.encoding:
+            nulls = await asyncio.to_thread(first_nulls, self.scope.root, late, in_utf_16=0)
+            for path in set(late) - nulls.keys():
+                del skipped.binary[path]
 
     async def _nulls_of_multiline(self, paths: Iterable[str]) -> Mapping[str, int]:
         """Find the first NUL bytes of files that match in a multiline search. Behind the first
@@ -518,8 +529,8 @@ class TextSearch:
 
     async def _ran_out(self, child: Child) -> bool:
         """Return True if a run has exceeded the memory limit; otherwise check it."""
-        await child.wait()
-        if ran_out_of_memory(child.stderr) and not child.timed_out:
+        code = await child.wait()
+        if ran_out_of_memory(code, child.stderr) and not child.timed_out:
             return True
         await self._check(child)
         return False
@@ -575,23 +586,26 @@ def _counted(output: bytes) -> Iterator[tuple[str, int]]:
         path = following
 
 
-def first_nulls(root: Path, paths: Iterable[str]) -> dict[str, int]:
-    """Return the offset of the first NUL byte of each file that has one."""
+def first_nulls(
+    root: Path, paths: Iterable[str], *, in_utf_16: int | None = None
+) -> dict[str, int]:
+    """Return the offset of the first NUL byte of each file that has one, and ``in_utf_16``, if
+    given, for each file with a byte-order mark."""
     folder = str(root)
-    found = ((path, first_null(join_path(folder, path))) for path in paths)
+    found = ((path, first_null(join_path(folder, path), in_utf_16)) for path in paths)
     return {path: null for path, null in found if null is not None}
 
 
-def first_null(path: str) -> int | None:
-    """Return the offset of the first NUL byte of a file; None if it has none, starts with a
-    byte-order mark, or cannot be read."""
+def first_null(path: str, in_utf_16: int | None = None) -> int | None:
+    """Return the offset of the first NUL byte of a file; None if it has none or cannot be read;
+    ``in_utf_16`` if it starts with a byte-order mark."""
     try:
-        return _first_null(path)
+        return _first_null(path, in_utf_16)
     except OSError:
         return None
 
 
-def _first_null(path: str) -> int | None:
+def _first_null(path: str, in_utf_16: int | None = None) -> int | None:
     """Like :func:`first_null`, but raise OSError if the file exists and cannot be read."""
     try:
         # `open` would take half of the time for a thousand files.
@@ -602,7 +616,7 @@ def _first_null(path: str) -> int | None:
         place = 0
         while piece := os.read(file, READ_BYTES):
             if not place and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-                return None
+                return in_utf_16
             if (found := piece.find(b"\0")) >= 0:
                 return place + found
             if len(piece) < READ_BYTES:  # the end of the file

@@ -32,8 +32,9 @@ MATCH = b'{"type":"match"'  # the start of a matching line's record
 NO_CONFIG = "--no-config"
 # Editors apply .gitignore files outside git repositories, too; ripgrep needs an option for that.
 NO_REQUIRE_GIT = "--no-require-git"
-# ripgrep dies of SIGBUS if a memory-mapped file is truncated during the search.
-SAFE = (NO_CONFIG, "--no-mmap", "--color=never", NO_REQUIRE_GIT)
+# ripgrep dies of SIGBUS if a memory-mapped file is truncated during the search. Messages about the
+# lines of ignore files look like one about a glob of the caller, and there can be thousands.
+SAFE = (NO_CONFIG, "--no-mmap", "--no-ignore-messages", "--color=never", NO_REQUIRE_GIT)
 
 # Paths on one command line, in bytes. Windows allows 32 KiB in total, Linux 128 KiB per argument.
 ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
@@ -421,8 +422,9 @@ def plain_line(text: str, width: int) -> Line:
 
 # --- failures ------------------------------------------------------------------------------
 
-# Errors about a file, after which ripgrep continues: "rg: x: Permission denied (os error 13)"
-_FILE_ERROR = re.compile(r"^(?:rg: )?(?P<path>.+): .*\(os error (?P<number>\d+)\)$", re.M)
+# Errors about a file, after which ripgrep continues: "rg: x: Permission denied (os error 13)". If
+# the path contains line ends, this is its last line, which may be empty.
+_FILE_ERROR = re.compile(r"^(?:rg: )?(?P<path>.*): .*\(os error (?P<number>\d+)\)$", re.M)
 _GONE = {"2", "3"}  # ENOENT, and ERROR_PATH_NOT_FOUND on Windows: deleted while searched
 
 
@@ -439,8 +441,7 @@ def pattern_problem(exit_code: int, stderr: str) -> str | None:
     """
     if exit_code in (0, 1) or unreadable_files(stderr):
         return None
-    # Errors about an ignore file come before one about the pattern. Errors about files may contain
-    # any words, in the names.
+    # Errors about files come before one about the pattern, and their names may contain any words.
     general = _FILE_ERROR.sub("", stderr)
     pattern = re.search(r"^rg: .*(?:regex|pattern contains)", general, re.M)
     if pattern:
@@ -456,10 +457,11 @@ def pattern_problem(exit_code: int, stderr: str) -> str | None:
     raise SearchFailed("ripgrep", exit_code, stderr[:2048])
 
 
-def ran_out_of_memory(stderr: str) -> bool:
+def ran_out_of_memory(exit_code: int, stderr: str) -> bool:
     """Return True if ripgrep reached its memory limit: with `--json` it holds all matches of a
     line, and a line of 50 MB may have 50 million."""
-    return "memory allocation of" in stderr
+    # An error about a file may contain these words, in the name.
+    return exit_code not in (0, 1, 2) and "memory allocation of" in stderr
 
 
 def _sentence(stderr: str) -> str:

@@ -322,7 +322,7 @@ class TermSearch:
             self.timed_out |= child.timed_out
             if not child.timed_out and (
                 # A run per term shows which term failed.
-                ripgrep.ran_out_of_memory(child.stderr)
+                ripgrep.ran_out_of_memory(code, child.stderr)
                 or ripgrep.pattern_problem(code, child.stderr)
             ):
                 return False
@@ -489,7 +489,7 @@ class TermSearch:
         found.unreadable |= ripgrep.unreadable_files(child.stderr)
         if child.timed_out:
             return None
-        if ripgrep.ran_out_of_memory(child.stderr):
+        if ripgrep.ran_out_of_memory(code, child.stderr):
             found.over = True
             return None
         return ripgrep.pattern_problem(code, child.stderr)
