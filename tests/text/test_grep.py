@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from conftest import RIPGREP, requires_posix, write_files
+from waiting_for import SECONDS, wait_until
 from winnow.config import Limits
 from winnow.errors import InvalidPattern
 from winnow.processes.children import Processes
 from winnow.text import grep
 from winnow.text.buffers import Overlay, unsaved_overlay
-from winnow.text.grep import COUNT, LIST, TextSearch, first_null
+from winnow.text.grep import COUNT, LIST, TextSearch, first_null, first_nulls
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Filters, search_scope
 
@@ -213,6 +215,46 @@ async def test_without_candidates_a_bad_pattern_is_still_rejected(
     search.candidates = []
     with pytest.raises(InvalidPattern):
         await search.count(LIST)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 2 * SECONDS])
+async def test_a_large_named_file_is_read_in_a_thread_that_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """Its NUL bytes were looked for on the event loop, whatever the deadline."""
+    write_files(tmp_path, {"large.log": "needle\n"})
+    loop = asyncio.get_running_loop()
+    reading = asyncio.Event()
+    threads: list[threading.Thread] = []
+
+    def read_until_stopped(
+        root: Path, *_: object, stopped: threading.Event, **__: object
+    ) -> dict[str, int]:
+        loop.call_soon_threadsafe(reading.set)
+        assert stopped.wait(SECONDS)
+        threads.append(threading.current_thread())
+        return {}
+
+    monkeypatch.setattr(grep, "first_nulls", read_until_stopped)
+    search = search_in(tmp_path, "needle")
+    search.scope = search_scope([tmp_path], Filters(path="large.log"))
+    search.ripgrep = dataclasses.replace(search.ripgrep, deadline=loop.time() + seconds)
+    searching = asyncio.create_task(found(search))
+    await reading.wait()
+    if seconds > SECONDS:
+        searching.cancel()
+    await asyncio.wait({searching})
+    assert searching.cancelled() or (searching.result() == [] and search.timed_out)
+    wait_until(lambda: threads)
+    assert threading.current_thread() not in threads
+
+
+def test_a_stopped_search_for_nuls_reads_nothing(tmp_path: Path) -> None:
+    (tmp_path / "late.bin").write_bytes(b"x" * 300_000 + b"\0")
+    stopped = threading.Event()
+    assert first_nulls(tmp_path, ["late.bin"], stopped=stopped) == {"late.bin": 300_000}
+    stopped.set()
+    assert first_nulls(tmp_path, ["late.bin"], stopped=stopped) == {}
 
 
 def test_the_offset_of_the_first_nul_is_found(tmp_path: Path) -> None:

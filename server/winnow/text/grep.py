@@ -14,6 +14,7 @@ import contextlib
 import os
 import re
 import signal
+import threading
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -163,7 +164,7 @@ class TextSearch:
         return sorted(found.items(), key=lambda item: path_order(self.scope)(item[0]))
 
     async def _lines_on_disk(self) -> AsyncGenerator[FoundLine, None]:
-        named = self._named_files()
+        named = await self._named_files()
         last = ("", 0)
         if named is None and self.candidates is not None and len(self.candidates) <= FEW_CANDIDATES:
             if self._is_little(self.candidates):
@@ -329,7 +330,7 @@ class TextSearch:
             for line in lines:
                 unsaved.add(path, line)
         counts = unsaved.counts
-        named = self._named_files()
+        named = await self._named_files()
         if named is None:
             counts |= await self._count_on_disk(how)
         else:
@@ -385,7 +386,7 @@ class TextSearch:
         in part. The name of a file may contain a line of such a log."""
         late = [path for path, offset in skipped.binary.items() if offset >= BUFFER_BYTES]
         if late and not self.query.encoding:
-            nulls = await asyncio.to_thread(first_nulls, self.scope.root, late, in_utf_16=0)
+            nulls = await self._first_nulls(late, in_utf_16=0)
             for path in set(late) - nulls.keys():
                 del skipped.binary[path]
 
@@ -394,7 +395,7 @@ class TextSearch:
         buffer, ripgrep notices a NUL only in matching lines and their context."""
         if self.query.binary or self.query.encoding:
             return {}
-        nulls = await asyncio.to_thread(first_nulls, self.scope.root, paths)
+        nulls = await self._first_nulls(paths)
         self._nulls |= nulls
         self.partly_binary |= nulls.keys()
         return nulls
@@ -409,7 +410,7 @@ class TextSearch:
         if matching and int(matching[1]) > len(counted) and not self.query.binary:
             listed = await self._count_run(LIST, scope, None, share)
             uncounted = listed.keys() - counted.keys()
-            nulls = await asyncio.to_thread(first_nulls, self.scope.root, uncounted)
+            nulls = await self._first_nulls(uncounted)
             self._nulls |= nulls
         return {path: count for path, count in counted.items() if self._includes(path)}
 
@@ -429,7 +430,7 @@ class TextSearch:
         for scope in scopes or [NO_FILES]:
             counts |= await self._count_run(how, scope, None, share)
         found = [] if self.query.binary else list(counts)
-        nulls = await asyncio.to_thread(first_nulls, self.scope.root, found)
+        nulls = await self._first_nulls(found)
         # An unreadable path may be a folder, about which a search of the tree complains only once.
         if (nulls and self.query.multiline) or self.unreadable:
             self.candidates = None
@@ -487,28 +488,53 @@ class TextSearch:
         debug = [DEBUG] if skipped else []
         return [*limit, *debug, *self.scope.arguments, "--", *self.scope.paths]
 
-    def _named_files(self) -> list[str] | None:
+    async def _named_files(self) -> list[str] | None:
         """Return the files to search if the scope lists them, except binary files, which ripgrep
         would search if they are named. None if it does not list them."""
+        listed = self._listed_files()
+        if listed is None:
+            return None
+        any_byte = self.query.binary or self.query.encoding
+        nulls = {} if any_byte else await self._first_nulls(listed)
+        if self.timed_out:  # some may be binary
+            return []
+        texts = [path for path in listed if nulls.get(path, BUFFER_BYTES) >= BUFFER_BYTES]
+        self._nulls |= {path: nulls[path] for path in texts if path in nulls}
+        self.binary += len(listed) - len(texts)
+        return texts
+
+    def _listed_files(self) -> list[str] | None:
+        """Return the files on disk that the scope lists; None if it does not list them."""
         files = self.scope.files
         if files is None:
             only = clean_path(self.scope.paths[0])
             if len(self.scope.paths) > 1 or os.path.isdir(self.scope.root / only):
                 return None
             files = (only,)
-        named = []
-        for path in files:
-            file = os.path.join(self.scope.root, path)
-            if path in self.overlay.paths or not os.path.isfile(file):
-                continue
-            any_byte = self.query.binary or self.query.encoding
-            null = None if any_byte else first_null(file)
-            if null is None or null >= BUFFER_BYTES:
-                named.append(path)
-                self._nulls |= {path: null} if null else {}
-            else:
-                self.binary += 1
-        return named
+        folder = str(self.scope.root)
+        return [
+            path
+            for path in files
+            if path not in self.overlay.paths and os.path.isfile(join_path(folder, path))
+        ]
+
+    async def _first_nulls(
+        self, paths: Iterable[str], *, in_utf_16: int | None = None
+    ) -> dict[str, int]:
+        """Return what :func:`first_nulls` finds until the deadline. A file may have many gigabytes,
+        so a thread reads it, which stops if the search is canceled."""
+        stopped = threading.Event()
+        reading = asyncio.to_thread(
+            first_nulls, self.scope.root, paths, in_utf_16=in_utf_16, stopped=stopped
+        )
+        left = self.ripgrep.deadline - asyncio.get_running_loop().time()
+        try:
+            return await asyncio.wait_for(reading, left)
+        except asyncio.TimeoutError:
+            self.timed_out = True
+            return {}
+        finally:
+            stopped.set()
 
     def _late_binaries(self) -> Mapping[str, int]:
         """Return the binary files that ripgrep searches in part, with the end of that part."""
@@ -587,25 +613,33 @@ def _counted(output: bytes) -> Iterator[tuple[str, int]]:
 
 
 def first_nulls(
-    root: Path, paths: Iterable[str], *, in_utf_16: int | None = None
+    root: Path,
+    paths: Iterable[str],
+    *,
+    in_utf_16: int | None = None,
+    stopped: threading.Event | None = None,
 ) -> dict[str, int]:
     """Return the offset of the first NUL byte of each file that has one, and ``in_utf_16``, if
-    given, for each file with a byte-order mark."""
+    given, for each file with a byte-order mark. It ends early once it is ``stopped``."""
     folder = str(root)
-    found = ((path, first_null(join_path(folder, path), in_utf_16)) for path in paths)
+    found = ((path, first_null(join_path(folder, path), in_utf_16, stopped)) for path in paths)
     return {path: null for path, null in found if null is not None}
 
 
-def first_null(path: str, in_utf_16: int | None = None) -> int | None:
-    """Return the offset of the first NUL byte of a file; None if it has none or cannot be read;
-    ``in_utf_16`` if it starts with a byte-order mark."""
+def first_null(
+    path: str, in_utf_16: int | None = None, stopped: threading.Event | None = None
+) -> int | None:
+    """Return the offset of the first NUL byte of a file; None if it has none, cannot be read, or
+    the search is ``stopped``; ``in_utf_16`` if it starts with a byte-order mark."""
     try:
-        return _first_null(path, in_utf_16)
+        return _first_null(path, in_utf_16, stopped)
     except OSError:
         return None
 
 
-def _first_null(path: str, in_utf_16: int | None = None) -> int | None:
+def _first_null(
+    path: str, in_utf_16: int | None = None, stopped: threading.Event | None = None
+) -> int | None:
     """Like :func:`first_null`, but raise OSError if the file exists and cannot be read."""
     try:
         # `open` would take half of the time for a thousand files.
@@ -614,7 +648,7 @@ def _first_null(path: str, in_utf_16: int | None = None) -> int | None:
         return None
     try:
         place = 0
-        while piece := os.read(file, READ_BYTES):
+        while not (stopped and stopped.is_set()) and (piece := os.read(file, READ_BYTES)):
             if not place and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return in_utf_16
             if (found := piece.find(b"\0")) >= 0:
