@@ -55,8 +55,8 @@ def _lower_priority() -> None:
 
 
 def _send(stream: BinaryIO, message: bytes) -> None:
-    stream.write(len(message).to_bytes(LENGTH_BYTES, "little"))
-    stream.write(message)
+    # Two writes would wake the server twice.
+    stream.write(len(message).to_bytes(LENGTH_BYTES, "little") + message)
     stream.flush()
 
 
