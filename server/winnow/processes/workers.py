@@ -101,18 +101,18 @@ class WorkerKind(Generic[J, A]):
     """A kind of worker.
 
     Workers run ``module`` and send values of the type ``answer``, with at most ``memory_bytes`` of
-    memory. ``failed`` makes the answer for a failed job from the problem. Background jobs are
-    started ``batch`` at a time. The last idle worker stays ``keep_seconds`` longer than the others.
-    ``weigh`` estimates the memory that a job needs, and may read the disk. ``warm_up`` returns a
-    short job that prepares a new worker for jobs like a given one, such as one that compiles the
-    same queries.
+    memory. ``failed`` makes the answer for a failed job from the problem. ``batch`` returns how
+    many jobs like a given one are started at a time. The last idle worker stays ``keep_seconds``
+    longer than the others. ``weigh`` estimates the memory that a job needs, and may read the disk.
+    ``warm_up`` returns a short job that prepares a new worker for jobs like a given one, such as
+    one that compiles the same queries.
     """
 
     module: str
     answer: object
     failed: Callable[[J, str], A]
     memory_bytes: int
-    batch: int
+    batch: Callable[[J], int]
     keep_seconds: float = 0.0
     weigh: Callable[[J], int] | None = None
     warm_up: Callable[[J], J] | None = None
@@ -254,7 +254,7 @@ class WorkerPool(Generic[J, A]):
         not started. Raises SearchFailed if no worker can start.
         """
         caller = _Caller[J, A](urgent)
-        size = self._kind.batch
+        size = self._kind.batch(jobs[0]) if jobs else 1
         batches = [_Batch(jobs[at : at + size], caller) for at in range(0, len(jobs), size)]
         (self._urgent if urgent else self._background).extend(batches)
         try:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -402,6 +403,16 @@ async def test_each_batch_of_the_background_has_a_turn(ruled: MakeRuled, tmp_pat
     found = await extracted(ruled(rules, shared=True), jobs(tmp_path, *names))
     assert {name: outcome(record) for name, record in found.items()} == dict.fromkeys(names, "f")
     assert rules.turns == 5
+
+
+async def test_more_texts_than_files_with_definitions_have_one_turn(
+    ruled: MakeRuled, tmp_path: Path
+) -> None:
+    names = write_small(tmp_path, 40)
+    texts = [msgspec.structs.replace(job, part="text") for job in jobs(tmp_path, *names)]
+    rules = Rules()
+    assert len(await extracted(ruled(rules, shared=True), texts)) == 40
+    assert rules.turns == 2
 
 
 @pytest.mark.process

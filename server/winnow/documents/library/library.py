@@ -131,7 +131,7 @@ class DocumentLibrary:
                 answer=ExtractionResult,
                 failed=failed,
                 memory_bytes=memory,
-                batch=1,
+                batch=lambda _: 1,
             )
             return WorkerPool(processes, environment, kind, seconds, limit)
 
