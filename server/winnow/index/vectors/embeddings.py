@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -35,6 +36,8 @@ _MOST_NUMBER = 127
 # Terms of texts that are multiplied at a time: their weights take at most 50 MB, mostly much less.
 _TOGETHER = 1 << 11
 _LEAST_LENGTH = 1e-9
+# The weight of a term in a text, by its frequency.
+_WEIGHTS = 1 + np.log(np.arange(256, dtype=np.float32).clip(1))
 _LENGTH_BYTES = 4  # of a number in `Postings.lengths`
 # Constants of splitmix64's finalizer (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
 # Generators", 2014).
@@ -59,15 +62,19 @@ class EmbeddingModel:
         self.dimensions = table.shape[1]
         self._terms = terms
         self._table = table
-        self._other = np.float32(length_of_others / np.sqrt(self.dimensions))
+        # The numbers of random vectors for 8 random bits.
+        bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+        size = np.float32(length_of_others / np.sqrt(self.dimensions))
+        self._others: Rows = (2 * bits.astype(np.float32) - 1) * size
 
     def embed(self, texts: Sequence[str]) -> Rows:
         """Return a unit vector for each text; zeros for a text without terms."""
         counts = TermCounts(1)
         for text in texts:
             counts.add(0, pack_terms(words(text)))
-        terms, owners, frequencies = _entries(counts.postings()[0])
-        return self._of_entries(terms, owners.astype(np.int64), frequencies, len(texts))
+        found = np.zeros((len(texts), self.dimensions), np.float32)
+        self._add_terms(found, *_entries(counts.postings()[0]))
+        return _unit(found)
 
     def with_vectors(self, contents: Contents) -> Contents:
         """Return the contents of a text with the vectors of its chunks and of the document."""
@@ -77,45 +84,86 @@ class EmbeddingModel:
     def of_fields(self, fields: Sequence[Postings]) -> Rows:
         """Return a unit vector for each chunk of a text, and one for the document: that of the
         names it defines and of its own description."""
+        body, *names = (_entries(fields[field]) for field in (BODY, DEFINITION, HEAD))
         chunks = len(fields[BODY].lengths) // _LENGTH_BYTES
-        entries = [_entries(fields[field]) for field in (BODY, DEFINITION, HEAD)]
-        terms, units, counts = map(np.concatenate, zip(*entries, strict=True))
-        texts = units.astype(np.int64)
-        texts[len(entries[0][0]) :] = chunks  # the document
-        return self._of_entries(terms, texts, counts, chunks + 1)
+        found = np.zeros((chunks + 1, self.dimensions), np.float32)
+        self._add_terms(found[:chunks], *body)
+        terms, _, counts = map(np.concatenate, zip(*names, strict=True))
+        for at in range(0, len(terms), _TOGETHER):
+            some = slice(at, at + _TOGETHER)
+            found[chunks] += _WEIGHTS[counts[some]] @ self._rows(terms[some])
+        return _unit(found)
 
-    def _of_entries(
+    def _add_terms(
         self,
+        sums: Rows,
         terms: Numbers,
-        texts: npt.NDArray[np.int64],
+        texts: npt.NDArray[np.uint16],
         counts: npt.NDArray[np.uint8],
-        size: int,
-    ) -> Rows:
-        """Return the vectors of ``size`` texts, from their terms and frequencies."""
-        found = np.zeros((size, self.dimensions), np.float32)
-        order = np.argsort(texts, kind="stable")
-        weights = 1 + np.log(counts, dtype=np.float32)
-        for at in range(0, len(order), _TOGETHER):
-            here = order[at : at + _TOGETHER]
-            distinct, columns = np.unique(terms[here], return_inverse=True)
-            # Texts without terms need no row: a text may have thousands of empty chunks.
-            owners, rows = np.unique(texts[here], return_inverse=True)
-            shape = (len(owners), len(distinct))
-            places = rows * shape[1] + columns
-            table = np.bincount(places, weights[here], shape[0] * shape[1]).astype(np.float32)
-            found[owners] += table.reshape(shape) @ self._rows(distinct)
-        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
-        return found
+    ) -> None:
+        """Add the vectors of terms, times their weights, to the rows of the texts that contain
+        them. The entries are sorted by term, and a text has one for each of its terms."""
+        weights = _WEIGHTS[counts]
+        for here in _together(texts):
+            of_here = terms[here]
+            is_first = np.ones(len(of_here), np.bool_)
+            np.not_equal(of_here[1:], of_here[:-1], out=is_first[1:])
+            distinct = of_here[is_first]
+            owners, rows = _rows_of(texts[here])
+            size = owners.stop - owners.start if isinstance(owners, slice) else len(owners)
+            table = np.zeros((size, len(distinct)), np.float32)
+            table[rows, np.cumsum(is_first) - 1] = weights[here]
+            sums[owners] += table @ self._rows(distinct)
 
     def _rows(self, terms: Numbers) -> Rows:
         """Return the vector of each term."""
-        places = np.searchsorted(self._terms, terms)
+        places = self._terms.searchsorted(terms)
         places[places == len(self._terms)] = 0
-        known = self._terms[places] == terms
-        rows = np.empty((len(terms), self.dimensions), np.float32)
-        rows[known] = self._table[places[known]]
-        rows[~known] = _signs(terms[~known], self.dimensions) * self._other
+        rows: Rows = self._table[places].astype(np.float32)
+        unknown = np.flatnonzero(self._terms[places] != terms)
+        if len(unknown):
+            rows[unknown] = self._random_rows(terms[unknown])
         return rows
+
+    def _random_rows(self, terms: Numbers) -> Rows:
+        """Return a pseudorandom vector for each term."""
+        columns = np.arange(1, -(-self.dimensions // 64) + 1, dtype=np.uint64) * _SPREAD
+        mixed = terms[:, None] + columns
+        mixed = (mixed ^ mixed >> np.uint64(30)) * _FIRST
+        mixed = (mixed ^ mixed >> np.uint64(27)) * _SECOND
+        mixed ^= mixed >> np.uint64(31)
+        eights = self._others[mixed.astype("<u8", copy=False).view(np.uint8)]
+        rows: Rows = eights.reshape(len(terms), -1)[:, : self.dimensions]
+        return rows
+
+
+def _together(texts: npt.NDArray[np.uint16]) -> Iterator[slice | npt.NDArray[np.int64]]:
+    """Yield the places of entries that are multiplied at a time, ascending: those of whole texts,
+    so that their table is small."""
+    if len(texts) <= _TOGETHER:
+        if len(texts):
+            yield slice(None)
+        return
+    order = np.argsort(texts, kind="stable")
+    for at in range(0, len(order), _TOGETHER):
+        yield np.sort(order[at : at + _TOGETHER])
+
+
+def _rows_of(
+    texts: npt.NDArray[np.uint16],
+) -> tuple[slice | npt.NDArray[np.uint16], npt.NDArray[np.integer[Any]]]:
+    """Return the texts that get rows of a table, and the row of the text of each entry."""
+    first, last = int(texts.min()), int(texts.max())
+    if last - first < _TOGETHER:
+        return slice(first, last + 1), texts - np.uint16(first)
+    # Texts without terms get no row: a text may have thousands of empty chunks.
+    return np.unique(texts, return_inverse=True)
+
+
+def _unit(rows: Rows) -> Rows:
+    """Scale rows to unit length; rows of zeros stay."""
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), _LEAST_LENGTH)
+    return rows
 
 
 def _entries(
@@ -126,17 +174,6 @@ def _entries(
         np.frombuffer(postings.units, np.uint16),
         np.frombuffer(postings.counts, np.uint8),
     )
-
-
-def _signs(terms: Numbers, count: int) -> npt.NDArray[np.int8]:
-    """Return ``count`` pseudorandom signs for each term, 1 or -1."""
-    columns = np.arange(1, -(-count // 64) + 1, dtype=np.uint64) * _SPREAD
-    mixed = terms[:, None] + columns
-    mixed = (mixed ^ mixed >> np.uint64(30)) * _FIRST
-    mixed = (mixed ^ mixed >> np.uint64(27)) * _SECOND
-    mixed ^= mixed >> np.uint64(31)
-    bits = np.unpackbits(mixed.astype("<u8").view(np.uint8), axis=1)[:, :count]
-    return 2 * bits.astype(np.int8) - 1
 
 
 @functools.lru_cache(1)
