@@ -6,9 +6,9 @@ import re
 
 from winnow.symbols.language import Language
 from winnow.symbols.scopes.typescript import tokens
-from winnow.symbols.scopes.typescript.collection import collect
 from winnow.symbols.scopes.typescript.preparation import prepare
 from winnow.symbols.scopes.typescript.rules import JAVASCRIPT_RULES
+from winnow.symbols.scopes.typescript.types import collect
 
 _FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"

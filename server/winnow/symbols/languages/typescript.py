@@ -14,9 +14,9 @@ from winnow.symbols.languages.javascript import (
     values,
 )
 from winnow.symbols.scopes.typescript import tokens
-from winnow.symbols.scopes.typescript.collection import collect
 from winnow.symbols.scopes.typescript.preparation import prepare
 from winnow.symbols.scopes.typescript.rules import TYPESCRIPT_RULES
+from winnow.symbols.scopes.typescript.types import collect
 
 _NAME = "[(property_identifier) (private_property_identifier) (string) (number)] @name"
 _FUNCTION = "[(arrow_function) (function_expression)]"

@@ -2,20 +2,260 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from winnow.symbols import expressions
-from winnow.symbols.file_symbols import PARAMETER, SHORTHAND, merge_scopes
+from winnow.symbols.extract.chains import UNKNOWN
+from winnow.symbols.file_symbols import (
+    ATTRIBUTE,
+    IN_TYPE,
+    MENTIONED,
+    PARAMETER,
+    SHORTHAND,
+    merge_scopes,
+)
 from winnow.symbols.resolve.rules import SIGNATURE
 from winnow.symbols.scopes.nodes import field
-from winnow.symbols.scopes.typescript.expected_types import FUNCTIONS, NO_CONTEXT, Context, passed
+from winnow.symbols.scopes.typescript.imports import string_text
 from winnow.symbols.scopes.typescript.rules import WRAPPERS
-from winnow.symbols.scopes.typescript.written_types import cast_type, type_text
 
 if TYPE_CHECKING:
     import tree_sitter
 
     from winnow.symbols.extract.extraction import Extraction
+
+# The maximum length of a declared type: longer ones say too little.
+TYPE_CHARACTERS = 400
+_SPACE = re.compile(r"\s+")
+
+
+def type_text(extraction: Extraction, node: tree_sitter.Node | None) -> str:
+    """Return a declared type on one line, without the colon, or ""."""
+    if node is None:
+        return ""
+    if node.type == "type_annotation":
+        if not node.named_children:
+            return ""
+        node = node.named_children[0]
+    if node.type == "object_type":
+        return expressions.unnamed(extraction.scope_at(node.start_byte))
+    if node.end_byte - node.start_byte > TYPE_CHARACTERS:
+        return ""
+    text = _SPACE.sub(" ", extraction.text(node)).strip()
+    return "" if text == "const" else text
+
+
+def cast_type(extraction: Extraction, node: tree_sitter.Node) -> str:
+    """Return the type in `x as T`, `x satisfies T` or `<T>x`."""
+    children = node.named_children
+    declared = children[0] if node.type == "type_assertion" else children[-1]
+    if declared.type == "type_arguments" and declared.named_children:
+        declared = declared.named_children[0]
+    return as_step(type_text(extraction, declared)) if len(children) > 1 else ""
+
+
+def as_step(declared: str) -> str:
+    """Return a type in a form that an expression can contain, or ""."""
+    return "" if "=>" in declared or declared.count("<") > 4 else declared
+
+
+# --- expected types ------------------------------------------------------------------------------
+
+FUNCTIONS = frozenset(
+    (
+        "arrow_function", "function_expression", "function_declaration", "method_definition",
+        "generator_function_declaration",
+    )
+)  # fmt: skip
+# List methods that call a function with each item, and the parameter that receives it.
+_EACH = {
+    "forEach": 0, "map": 0, "filter": 0, "find": 0, "findIndex": 0, "findLast": 0, "some": 0,
+    "every": 0, "flatMap": 0, "sort": 0, "reduce": 1, "reduceRight": 1,
+}  # fmt: skip
+Context = tuple[int, int, str]
+NO_CONTEXT: Context = (0, 0, "")
+
+
+def expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) -> Context:
+    """Return the type that is expected of an object, a pattern or a function at its position."""
+    if node.type.startswith("jsx_"):
+        return context_of(extraction, field(node, "name"), expressions.argument("", 0))
+    parent = node.parent
+    if parent is None or depth > 12:
+        return NO_CONTEXT
+    kind = parent.type
+    if kind in ("parenthesized_expression", "ternary_expression", "assignment_pattern"):
+        return expected(extraction, parent, depth + 1)
+    if kind in ("variable_declarator", "public_field_definition"):
+        declared, value = field(parent, "type"), field(parent, "value")
+        if declared is not None:
+            return _declared(extraction, declared)
+        return context_of(extraction, None if value == node else value, "")
+    if kind in ("required_parameter", "optional_parameter"):
+        declared = field(parent, "type")
+        if declared is not None:
+            return _declared(extraction, declared)
+        return _parameter_expected(extraction, parent, depth)
+    if kind == "formal_parameters":
+        return _parameter_expected(extraction, node, depth)
+    if kind in ("as_expression", "satisfies_expression"):
+        return _cast_to(cast_type(extraction, parent))
+    if kind == "assignment_expression":
+        left, right = field(parent, "left"), field(parent, "right")
+        assigned_from = left if right is not None and right.id == node.id else right
+        return context_of(extraction, assigned_from, "")
+    if kind == "arguments":
+        called = field(parent.parent, "function") or field(parent.parent, "constructor")
+        return context_of(extraction, called, expressions.argument("", _index(node)))
+    if kind in ("pair", "pair_pattern") and parent.parent is not None:
+        key = field(parent, "key")
+        start, end, rest = extraction.contexts.get(parent.parent.start_byte, NO_CONTEXT)
+        if key is None or key.type != "property_identifier" or not (end or rest):
+            return NO_CONTEXT
+        return start, end, expressions.member(rest, extraction.text(key))
+    if kind == "array":
+        start, end, rest = expected(extraction, parent, depth + 1)
+        return (start, end, expressions.item(rest)) if end or rest else NO_CONTEXT
+    if kind == "for_in_statement":
+        return context_of(extraction, field(parent, "right"), expressions.item(""))
+    if kind in ("return_statement", "arrow_function"):
+        return _return_expected(extraction, parent)
+    return NO_CONTEXT
+
+
+def _cast_to(declared: str) -> Context:
+    return (0, 0, expressions.cast(declared)) if declared else NO_CONTEXT
+
+
+def _declared(extraction: Extraction, node: tree_sitter.Node | None) -> Context:
+    return _cast_to(as_step(type_text(extraction, node)))
+
+
+def _index(node: tree_sitter.Node) -> int:
+    """Return the index of a node among the named children of its parent."""
+    siblings = node.parent.named_children if node.parent is not None else ()
+    return next((index for index, sibling in enumerate(siblings) if sibling.id == node.id), 0)
+
+
+def context_of(extraction: Extraction, node: tree_sitter.Node | None, rest: str) -> Context:
+    """Return the context for the type of an expression, with a suffix."""
+    if node is not None and node.type in ("as_expression", "satisfies_expression"):
+        if declared := cast_type(extraction, node):
+            return _cast_to(declared)
+        node = node.named_children[0]
+    return (node.start_byte, node.end_byte, rest) if node is not None else NO_CONTEXT
+
+
+def _return_expected(extraction: Extraction, node: tree_sitter.Node) -> Context:
+    function: tree_sitter.Node | None = node
+    while function is not None and function.type not in FUNCTIONS:
+        function = function.parent
+    return _declared(extraction, field(function, "return_type"))
+
+
+def _parameter_expected(extraction: Extraction, parameter: tree_sitter.Node, depth: int) -> Context:
+    """Return the context of a parameter without a type: what its function is expected to accept."""
+    function = parameter.parent.parent if parameter.parent is not None else None
+    if function is None:
+        return NO_CONTEXT
+    return passed(extraction, function, _index(parameter), depth)
+
+
+def passed(extraction: Extraction, function: tree_sitter.Node, index: int, depth: int) -> Context:
+    """Return the context of the argument at an index that a function value receives."""
+    if function.type not in ("arrow_function", "function_expression"):
+        return NO_CONTEXT
+    around = function.parent
+    call = around.parent if around is not None and around.type == "arguments" else None
+    called = field(call, "function")
+    if called is not None and called.type == "member_expression":
+        method, owner = field(called, "property"), field(called, "object")
+        name = extraction.text(method) if method is not None else ""
+        if name in _EACH and (index == _EACH[name] or name == "sort"):
+            return context_of(extraction, owner, expressions.item(""))
+        if name == "then" and index == 0:
+            return context_of(extraction, owner, "")
+    start, end, rest = expected(extraction, function, depth + 1)
+    return (start, end, expressions.argument(rest, index)) if end or rest else NO_CONTEXT
+
+
+# --- collection ----------------------------------------------------------------------------------
+
+_DOC = re.compile(
+    rb"\{@link(?:code|plain)?\s+(?P<link>[A-Za-z_$][\w$]*)"
+    rb"|@(?:param|returns?|type|throws|typedef|property|prop|extends|implements|template|this|see"
+    rb"|satisfies|enum)\s+\{(?!@)(?P<type>[^}\n]*)\}"
+)
+_WORD = re.compile(rb"(?<![\w$'\"])(?<![\w$)\]]\.)[A-Za-z_$][\w$]*")
+
+
+def collect(extraction: Extraction) -> None:
+    """Add bases, types of names and functions, and names in doc comments."""
+    types = TypeCollector(extraction)
+    for capture, collect_from in (
+        ("class", types.bases),
+        ("alias", types.alias),
+        ("constrained", types.constraint),
+        ("function", types.function),
+        ("signature", types.signature),
+        ("declarator", types.variable),
+        ("field", types.variable),
+        ("loop", types.loop),
+        ("alias.import", types.import_alias),
+        ("this", types.this),
+        ("static", types.static),
+        ("assignment.this", types.assignment),
+        ("return", types.returned),
+        ("object", types.pattern),
+        ("export", types.default),
+    ):
+        for node in extraction.captured.get(capture, ()):
+            collect_from(node)
+    extraction.each("quoted", _quoted)
+    _documented(extraction)
+
+
+def _quoted(extraction: Extraction, node: tree_sitter.Node) -> None:
+    """Add a quoted member: `x["a"]`, or `T["a"]` in a type."""
+    string = node.parent
+    owner = string.parent if string is not None else None
+    if owner is not None and owner.type == "literal_type":
+        owner = owner.parent
+    inner = owner.named_children[0] if owner is not None else None
+    if inner is None:
+        return
+    if owner is not None and owner.type == "lookup_type":
+        receiver = _lookup(extraction, inner)
+    else:
+        receiver = extraction.chains.describe(inner.start_byte, inner.end_byte)
+    number = extraction.chains.number(receiver.encode() if receiver else UNKNOWN)
+    flags = ATTRIBUTE | (IN_TYPE if owner is not None and owner.type == "lookup_type" else 0)
+    extraction.members.append((extraction.text(node), node.start_byte, flags, number))
+
+
+def _lookup(extraction: Extraction, node: tree_sitter.Node) -> str:
+    """Return the expression before a lookup in a type: `T["a"]["b"]` becomes `<T>.a.b`."""
+    if node.type == "lookup_type" and len(node.named_children) == 2:
+        owner = _lookup(extraction, node.named_children[0])
+        key = string_text(extraction, node.named_children[1])
+        return expressions.member(owner, key) if owner and key.isidentifier() else ""
+    declared = as_step(type_text(extraction, node))
+    return expressions.cast(declared) if declared else ""
+
+
+def _documented(extraction: Extraction) -> None:
+    """Add names in doc comments: `{@link X}` and `@param {X}`."""
+    for node in extraction.captured.get("comment", ()):
+        start, end = node.start_byte, node.end_byte
+        if not extraction.source.startswith(b"/**", start):
+            continue
+        for match in _DOC.finditer(extraction.source, start, end):
+            span = match.span("link") if match["link"] else match.span("type")
+            flag = MENTIONED if match["link"] else IN_TYPE
+            for word in _WORD.finditer(extraction.source, *span):
+                extraction.more.append((word.group().decode(), word.start(), flag))
+
 
 _PRIMITIVES = frozenset(
     ("string", "number", "boolean", "any", "unknown", "void", "never", "object", "null",
