@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from winnow.documents.extract.output import TextOutput
 
 CHUNK_BYTES = 256 * 1024
-# A larger member of an archive is written to a temporary file.
-SPOOLED_BYTES = 2 * 1024 * 1024
 LONGEST_NAME = 1000  # locations repeat the names of members
 
 
@@ -63,19 +61,6 @@ class Member(Struct, frozen=True):
     name: str
     stream: ByteStream
     size: int | None = None
-
-
-class _Spooled(tempfile.SpooledTemporaryFile[bytes]):
-    """The methods that `zipfile` calls and that exist since Python 3.11."""
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
 
 class DocumentInput:
@@ -133,8 +118,8 @@ class DocumentInput:
 
     @contextlib.contextmanager
     def unpacked(self, member: Member) -> Iterator[DocumentInput]:
-        """Unpack a member, and yield it as a document to read."""
-        with _Spooled(SPOOLED_BYTES) as file:
+        """Unpack a member to an unnamed temporary file, and yield it as a document to read."""
+        with tempfile.TemporaryFile() as file:
             size = 0
             while chunk := member.stream.read(CHUNK_BYTES):
                 size += len(chunk)

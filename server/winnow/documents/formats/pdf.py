@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import io
-import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +76,7 @@ def _opened(file: IO[bytes]) -> Any:
     import pypdfium2.raw as pdfium
 
     try:
-        document = pypdfium2.PdfDocument(_Stream(file))
+        document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
         if error.err_code == pdfium.FPDF_ERR_PASSWORD:
             raise Unreadable("it is encrypted: a password is needed") from error
@@ -86,29 +85,6 @@ def _opened(file: IO[bytes]) -> Any:
         raise Unreadable("it is damaged: it contains no pages") from error
     document.init_forms()
     return document
-
-
-class _Stream:
-    """A file for pypdfium2. Before Python 3.11, temporary files have no ``readinto``, and their
-    ``seek`` returns nothing."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._file.seek(offset, whence)
-        return self._file.tell()
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def read(self, size: int = -1) -> bytes:
-        return self._file.read(size)
-
-    def readinto(self, buffer: Any) -> int:
-        chunk = self._file.read(len(buffer))
-        memoryview(buffer).cast("B")[: len(chunk)] = chunk
-        return len(chunk)
 
 
 # --- pages ---------------------------------------------------------------------------------

@@ -133,9 +133,9 @@ def _database(source: DocumentInput, output: TextOutput) -> Iterator[sqlite3.Con
 
 
 def _own_path(source: DocumentInput) -> str | None:
-    """Return the path of the open file, if it has one."""
+    """Return the path of the open file, if it has one: a member of an archive does not."""
     path = getattr(source.file, "name", None)
-    if not isinstance(path, str):
+    if source.depth or not isinstance(path, str):
         return None
     try:
         same = os.path.samestat(os.stat(path), os.fstat(source.file.fileno()))
