@@ -264,7 +264,7 @@ def test_only_the_beginning_of_a_long_text_in_an_archive_is_read() -> None:
 def test_a_damaged_member_does_not_affect_the_others() -> None:
     found = extracted("a.zip", zipped(("a.txt", b"a"), ("b.zip", b"no archive"), ("c.txt", b"c")))
     assert found.lines == ["a", "c"]
-    assert found.failed == [("b.zip", "it is damaged, or not a ZIP archive")]
+    assert found.failed == [("b.zip", "it is damaged, truncated or not a ZIP archive")]
 
 
 def test_members_beyond_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

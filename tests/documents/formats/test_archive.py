@@ -22,7 +22,6 @@ from winnow.documents.formats import archive
 from winnow.documents.unreadable import Unreadable
 
 NOISE = random.Random(7).randbytes(100_000)
-CUT = "it is truncated or damaged: only part of it was read"
 
 
 def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -148,45 +147,17 @@ def test_macos_metadata_is_skipped() -> None:
     assert (found.lines, found.failed) == (["a", "b"], [])
 
 
-def test_large_sizes_are_read_with_and_without_the_directory() -> None:
+def test_large_sizes_are_read() -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as made, made.open("a.txt", "w", force_zip64=True) as member:
         member.write(b"large\n")
-    document = file.getvalue()
-    assert extracted("a.zip", document).lines == ["large"]
-    found = extracted("a.zip", document[: document.index(b"PK\1\2")])
-    assert (found.lines, found.failed) == (["large"], [("", CUT)])
+    assert extracted("a.zip", file.getvalue()).lines == ["large"]
 
 
-def test_members_whose_sizes_follow_them_are_found_without_the_directory() -> None:
-    class Unseekable(io.BytesIO):
-        def seekable(self) -> bool:
-            return False
-
-        def tell(self) -> int:
-            raise OSError
-
-        def seek(self, at: int, whence: int = 0) -> int:
-            raise OSError
-
-    file = Unseekable()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("a.txt", "one\n")
-        made.writestr("n.bin", NOISE)
-        made.writestr("b.txt", "two\n")
-    document = file.getvalue()
-    assert extracted("a.zip", document).lines == ["one", "two"]
-    found = extracted("a.zip", document[: document.index(b"PK\1\2")])
-    assert (found.lines, found.failed) == (["one", "two"], [("", CUT)])
-
-
-def test_a_truncated_zip_yields_the_members_before_the_end() -> None:
-    text = b"".join(b"line %d\n" % number for number in range(100_000))
-    document = zipped(("a.txt", b"a"), ("b.txt", text), ("c.txt", b"c"))
-    found = extracted("a.zip", document[: len(document) // 2])
-    assert found.lines[:3] == ["a", "line 0", "line 1"]
-    assert 10_000 < len(found.lines) < 100_000
-    assert found.failed == [("b.txt", "it is damaged: EOFError: it ends too early"), ("", CUT)]
+def test_a_truncated_zip_is_reported() -> None:
+    document = zipped(("a.txt", b"a"), ("b.txt", NOISE))
+    with pytest.raises(Unreadable, match=r"^it is damaged, truncated or not a ZIP archive$"):
+        extracted("a.zip", document[: len(document) // 2])
 
 
 def test_a_damaged_member_of_a_zip_does_not_affect_the_others() -> None:
@@ -386,7 +357,7 @@ def test_members_that_overlap_spend_the_budget_once(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(local + directory + end)
     _, failed = in_child(tmp_path / "a.zip")
     reasons = [reason for _, reason in failed]
-    assert reasons[:4] == ["it is damaged, or not a ZIP archive"] * 4
+    assert reasons[:4] == ["it is damaged, truncated or not a ZIP archive"] * 4
     assert set(reasons[4:-1]) == {"it exceeds the limit for unpacked data"}
 
 
@@ -405,21 +376,18 @@ def test_a_hundred_nested_archives_are_read_to_a_depth(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_too_large_for_memory_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     members = [(f"{number}.txt", b"%d" % number) for number in range(100)]
     monkeypatch.setattr(archive, "MOST_DIRECTORY_BYTES", 1000)
-    found = extracted("a.zip", zipped(*members))
-    assert found.lines == [str(number) for number in range(100)]
-    assert found.failed == []
+    with pytest.raises(Unreadable, match=r"^it has too many members$"):
+        extracted("a.zip", zipped(*members))
 
 
 @pytest.mark.slow
-# Writing the larger archive takes longer than the rest of the test.
-@pytest.mark.parametrize("count", [50_100, pytest.param(1_000_000, marks=pytest.mark.long)])
-def test_only_the_first_of_very_many_members_are_read(tmp_path: Path, count: int) -> None:
+def test_only_the_first_of_very_many_members_are_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
-        for number in range(count):
+        for number in range(50_100):
             made.writestr(zipfile.ZipInfo(str(number)), "x\n")
     lines, failed = in_child(tmp_path / "a.zip")
     assert lines == ["x", "x"]

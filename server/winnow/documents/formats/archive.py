@@ -1,11 +1,10 @@
 """ZIP and TAR archives, whose members are read as documents and text files.
 
-Members are read in the order of the archive, in memory or from an unnamed temporary file. Nothing
+Members are read in the order of the archive, documents from an unnamed temporary file. Nothing
 is unpacked to the path that an archive states. Links, devices and folders have no text.
 
 The standard library reads directories, names and headers. This module reads the data of ZIP members
-itself: zipfile does not limit memory for bzip2, returns nothing of a truncated member, and rejects
-a truncated archive.
+itself: zipfile does not limit memory for bzip2, and returns nothing of a truncated member.
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import IO, Protocol, cast
-
-from msgspec import Struct
 
 from winnow.documents.extract.blocks import ChunkReader
 from winnow.documents.extract.input_stream import (
@@ -49,11 +46,8 @@ _END_BYTES = 22
 _LONGEST_COMMENT = 0xFFFF
 _LOCATOR = struct.Struct("<4s4xQ4x")
 _LARGE_END = struct.Struct("<4s20x16xQ")
-_LOCAL = struct.Struct("<4s2xHH4xLLLHH")
-_LOCAL_MARK = b"PK\3\4"
-# The marks that may follow the data of a member whose size is stated after them.
-_MARKS = (b"PK\7\x08", _LOCAL_MARK, b"PK\1\2")
-_ENCRYPTED, _SIZE_FOLLOWS, _IN_UTF_8 = 1, 8, 0x800
+_LOCAL = struct.Struct("<4s22xHH")
+_ENCRYPTED, _IN_UTF_8 = 1, 0x800
 _IN_LARGE = 0xFFFFFFFF
 _STORED, _DEFLATED, _BZIP2, _ZSTD = 0, 8, 12, 93
 _FRAMES: dict[int, Callable[[], Decompressor]] = {
@@ -63,44 +57,17 @@ _FRAMES: dict[int, Callable[[], Decompressor]] = {
 }
 
 
-class ZipMember(Struct, frozen=True):
-    """A member of a ZIP, with the position and compression of its data. ``checksum`` is None if it
-    is stated after the data."""
-
-    name: str
-    header: int
-    method: int
-    encrypted: bool
-    packed: int
-    size: int | None
-    checksum: int | None
-
-
 def read_zip(source: DocumentInput, output: TextOutput) -> None:
     """Read the members of a ZIP archive."""
-    members, is_complete = _members(source)
-    found = False
-    for member in members:
-        found = True
-        _read_zipped(source, member, output)
-    if not is_complete:
-        raise Unreadable(
-            "it is truncated or damaged: only part of it was read"
-            if found
-            else "it is damaged, or not a ZIP archive"
-        )
-
-
-def _members(source: DocumentInput) -> tuple[Iterator[ZipMember], bool]:
-    """Return the members of a ZIP, and True if they come from an intact directory."""
     try:
-        size = directory_bytes(source.file, source.size)
-        if size > MOST_DIRECTORY_BYTES:
-            return _by_headers(source.file, source.size), True
-        archive = zipfile.ZipFile(source.file)
-    except (zipfile.BadZipFile, struct.error, ValueError, EOFError, NotImplementedError):
-        return _by_headers(source.file, source.size), False
-    return _by_directory(archive, source.budget.count_member), True
+        is_too_large = directory_bytes(source.file, source.size) > MOST_DIRECTORY_BYTES
+        members = [] if is_too_large else zipfile.ZipFile(source.file).infolist()
+    except (zipfile.BadZipFile, struct.error, ValueError, EOFError, NotImplementedError) as error:
+        raise Unreadable("it is damaged, truncated or not a ZIP archive") from error
+    if is_too_large:
+        raise Unreadable("it has too many members")
+    for member in members:
+        _read_zipped(source, member, output)
 
 
 def directory_bytes(file: IO[bytes], size: int) -> int:
@@ -122,101 +89,30 @@ def directory_bytes(file: IO[bytes], size: int) -> int:
     return int(_LARGE_END.unpack(file.read(_LARGE_END.size))[1])
 
 
-def _by_directory(archive: zipfile.ZipFile, skip: Callable[[], object]) -> Iterator[ZipMember]:
-    for info in archive.infolist():
-        if info.is_dir() or stat.S_ISLNK(info.external_attr >> 16):
-            skip()
-            continue
-        yield ZipMember(
-            _name(info.filename, info.flag_bits),
-            info.header_offset,
-            info.compress_type,
-            bool(info.flag_bits & _ENCRYPTED),
-            info.compress_size,
-            info.file_size,
-            info.CRC,
-        )
+def _read_zipped(source: DocumentInput, member: zipfile.ZipInfo, output: TextOutput) -> None:
+    name = _name(member)
+    is_link = stat.S_ISLNK(member.external_attr >> 16)
+    if member.is_dir() or is_link or _is_metadata(name):
+        source.budget.count_member()
+    elif member.flag_bits & _ENCRYPTED:
+        source.budget.count_member()
+        output.failed("it is encrypted", name)
+    elif member.compress_type != _STORED and member.compress_type not in _FRAMES:
+        source.budget.count_member()
+        method = member.compress_type
+        output.failed(f"its compression method is not supported ({method})", name)
+    else:
+        source.member(name, _content(source.file, member), output, size=member.file_size)
 
 
-def _by_headers(file: IO[bytes], end: int) -> Iterator[ZipMember]:
-    """Yield members by the headers before their data, for an archive without a directory."""
-    at = _next_mark(file, 0, (_LOCAL_MARK,))
-    while at is not None:
-        file.seek(at)
-        header = file.read(_LOCAL.size)
-        if len(header) < _LOCAL.size:
-            return
-        _, flags, method, checksum, packed, size, name_bytes, extra_bytes = _LOCAL.unpack(header)
-        name, extra = file.read(name_bytes), file.read(extra_bytes)
-        data = at + _LOCAL.size + name_bytes + extra_bytes
-        if data > end:
-            return
-        if packed == _IN_LARGE:
-            size, packed = _large_sizes(extra)
-        follows = bool(flags & _SIZE_FOLLOWS)
-        if follows:
-            mark = _next_mark(file, data, _MARKS)
-            packed = (end if mark is None else mark) - data
-        if not name.endswith(b"/"):
-            yield ZipMember(
-                _name(name.decode("utf-8" if flags & _IN_UTF_8 else "cp437", "replace"), flags),
-                at,
-                method,
-                bool(flags & _ENCRYPTED),
-                packed,
-                None if follows else size,
-                None if follows else checksum,
-            )
-        at = _next_mark(file, data + packed, (_LOCAL_MARK,))
-
-
-def _large_sizes(extra: bytes) -> tuple[int, int]:
-    """Return the unpacked and packed size of a member of 4 GiB or more."""
-    at = 0
-    while at + 20 <= len(extra):
-        kind, length = struct.unpack_from("<HH", extra, at)
-        if kind == 1:
-            unpacked, packed = struct.unpack_from("<QQ", extra, at + 4)
-            return int(unpacked), int(packed)
-        at += 4 + length
-    return _IN_LARGE, _IN_LARGE
-
-
-def _next_mark(file: IO[bytes], at: int, marks: tuple[bytes, ...]) -> int | None:
-    """Return the position of the next mark of four bytes."""
-    file.seek(at)
-    tail = b""
-    while chunk := file.read(CHUNK_BYTES):
-        window = tail + chunk
-        found = [place for mark in marks if (place := window.find(mark)) >= 0]
-        if found:
-            return at + min(found)
-        tail = window[-3:]
-        at += len(window) - len(tail)
-    return None
-
-
-def _name(name: str, flags: int) -> str:
-    """Decode a name. Many programs write UTF-8 without setting the flag."""
-    if not flags & _IN_UTF_8:
+def _name(member: zipfile.ZipInfo) -> str:
+    """Return the name of a member. Many programs write UTF-8 without setting the flag."""
+    if not member.flag_bits & _IN_UTF_8:
         try:
-            return name.encode("cp437").decode("utf-8")
+            return member.filename.encode("cp437").decode("utf-8")
         except UnicodeError:
             pass
-    return name
-
-
-def _read_zipped(source: DocumentInput, member: ZipMember, output: TextOutput) -> None:
-    if _is_metadata(member.name):
-        source.budget.count_member()
-    elif member.encrypted:
-        source.budget.count_member()
-        output.failed("it is encrypted", member.name)
-    elif member.method != _STORED and member.method not in _FRAMES:
-        source.budget.count_member()
-        output.failed(f"its compression method is not supported ({member.method})", member.name)
-    else:
-        source.member(member.name, _content(source.file, member), output, size=member.size)
+    return member.filename
 
 
 def _is_metadata(name: str) -> bool:
@@ -224,24 +120,24 @@ def _is_metadata(name: str) -> bool:
     return name.startswith("__MACOSX/") and name.rpartition("/")[2].startswith("._")
 
 
-def _content(file: IO[bytes], member: ZipMember) -> ByteStream:
-    data = _Part(file, functools.partial(_begin, file, member), member.packed)
-    frame = _FRAMES.get(member.method)
+def _content(file: IO[bytes], member: zipfile.ZipInfo) -> ByteStream:
+    data = _Part(file, functools.partial(_begin, file, member), member.compress_size)
+    frame = _FRAMES.get(member.compress_type)
     content = data if frame is None else DecompressedStream(data, frame)
-    return content if member.checksum is None else _Checked(content, member.checksum)
+    return _Checked(content, member.CRC)
 
 
-def _begin(file: IO[bytes], member: ZipMember) -> int:
+def _begin(file: IO[bytes], member: zipfile.ZipInfo) -> int:
     """Return the position of a member's data. Called on the first read, so that a damaged header is
     reported for this member."""
-    file.seek(member.header)
+    file.seek(member.header_offset)
     header = file.read(_LOCAL.size)
     if len(header) < _LOCAL.size:
         raise EOFError("it ends too early")
-    mark, *_, name_bytes, extra_bytes = _LOCAL.unpack(header)
-    if mark != _LOCAL_MARK:
+    mark, name_bytes, extra_bytes = _LOCAL.unpack(header)
+    if mark != b"PK\3\4":
         raise zipfile.BadZipFile("a member is not at its stated position")
-    return member.header + _LOCAL.size + int(name_bytes) + int(extra_bytes)
+    return member.header_offset + _LOCAL.size + int(name_bytes) + int(extra_bytes)
 
 
 class Seekable(Protocol):
