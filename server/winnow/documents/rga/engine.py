@@ -94,7 +94,7 @@ class _RgaRun:
         self.document = document
         self.path = linked(document.absolute, cache)
         self.directory = directory_of(document.absolute)
-        self.prefixes = LinePrefixes(os.path.basename(document.absolute), self.directory.names)
+        self.prefixes = LinePrefixes(os.path.basename(document.absolute))
         self.failure = RgaFailure(self.path)
         self.is_complete = False  # False if the deadline ended the run
         self.problem = ""  # TOO_LARGE or TOO_LONG

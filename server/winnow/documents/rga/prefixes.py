@@ -4,9 +4,8 @@ rga has no fields for them. It puts them at the start of each line: ``Page 3: ``
 or several in a row (``inner.zip: report.pdf: Page 3: ``). Their number follows from the file names,
 because rga goes only by those.
 
-Two cases are inexact. The name of a member that contains ``: `` ends there, unless it is a direct
-member of a ZIP file, whose directory is read. Of a name with a line break, only the last line is
-known.
+Two cases are inexact. The name of a member that contains ``: `` ends there. Of a name with a line
+break, only the last line is known.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import os
 import re
 import struct
 import zipfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -35,6 +34,8 @@ _TARS = frozenset(("tgz", "tbz", "tbz2"))
 EXTENSIONS = frozenset(("pdf", "tar")) | _PANDOC | _ZIP | _COMPRESSED
 
 _PAGE = re.compile(r"Page (\d+): ")
+# Of a regex: anchors, escapes, and character classes, in which a bracket may come first.
+_TOKEN = re.compile(r"\^|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]", re.S)
 # rga writes these in place of a text that it does not extract.
 _NO_TEXT = re.compile(r"\[rga: (?:binary data|max archive recursion reached \(\d+\))\]")
 # Replaced by spaces, which keeps offsets valid.
@@ -91,12 +92,11 @@ class PrefixedLine(Struct, frozen=True):
 
 
 class LinePrefixes:
-    """A parser for the lines of one document; ``members`` are the names in its ZIP directory."""
+    """A parser for the lines of a document with this name."""
 
-    def __init__(self, name: str, members: Collection[str] = ()) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
         self._kind = kind_of(name)
-        self._members = members
 
     @property
     def has_pages(self) -> bool:
@@ -112,12 +112,12 @@ class LinePrefixes:
         """Split a line into its location and its text."""
         kind, position, names = self._kind, 0, list[str]()
         while kind == "members":
-            name = self._member(line, position, first=not names)
-            if name is None:
+            end = line.find(": ", position)
+            if end < 0:
                 break
-            names.append(name)
-            position += len(name) + 2
-            kind = kind_of(name)
+            names.append(line[position:end])
+            position = end + 2
+            kind = kind_of(names[-1])
         compressed = names[-1] if names else self._name
         if kind in ("pages", "pandoc") and unpacked(compressed) != compressed:
             names.append(unpacked(compressed))  # rga does not name it
@@ -132,51 +132,21 @@ class LinePrefixes:
             text = ""
         return PrefixedLine(place, position, text.translate(_LINE_BREAKS))
 
-    def _member(self, line: str, position: int, *, first: bool) -> str | None:
-        """Return the longest name that is in the directory, or the text before the first colon."""
-        names = []
-        end = line.find(": ", position)
-        while end >= 0:
-            names.append(line[position:end])
-            if not first or not self._members:
-                break
-            end = line.find(": ", end + 1)
-        in_directory = [name for name in names if name in self._members]
-        return next(iter(in_directory[-1:] or names), None)
-
 
 def is_anchored(pattern: str) -> bool:
     """Return True if a regex matches only at the start of a line, which rga's prefixes displace."""
-    classes: list[int] = []  # the offsets of the open character classes
-    escaped = False
-    for offset, char in enumerate(pattern):
-        if escaped:
-            if char == "A" and not classes:
-                return True
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        elif char == "[":
-            classes.append(offset)
-        elif char == "]" and classes:
-            # A bracket at the start of a class is one of its characters.
-            if pattern[classes[-1] + 1 : offset] not in ("", "^"):
-                classes.pop()
-        elif char == "^" and not classes:
-            return True
-    return False
+    return any(token[0] in ("^", r"\A") for token in _TOKEN.finditer(pattern))
 
 
 # --- the directory of a ZIP file -----------------------------------------------------------
 
 _MAX_DIRECTORY_BYTES = 1024**2
-_ENCRYPTED, _UTF8 = 0x1, 0x800  # bits of a member's flags
+_ENCRYPTED = 0x1  # a bit of a member's flags
 
 
 class ZipDirectory(Struct, frozen=True):
-    """The names of the members without folders, and the number of encrypted members."""
+    """The number of members, and of those that are encrypted."""
 
-    names: frozenset[str] = frozenset()
     count: int = 0
     encrypted: int = 0
 
@@ -195,15 +165,5 @@ def directory_of(path: str) -> ZipDirectory:
     except (OSError, ValueError, NotImplementedError, struct.error, zipfile.BadZipFile):
         return ZipDirectory()
     return ZipDirectory(
-        frozenset(name for member in members for name in _names(member)),
-        len(members),
-        sum(bool(member.flag_bits & _ENCRYPTED) for member in members),
+        len(members), sum(bool(member.flag_bits & _ENCRYPTED) for member in members)
     )
-
-
-def _names(member: zipfile.ZipInfo) -> list[str]:
-    """Return a name as Python decodes it, and as rga does, which treats every name as UTF-8."""
-    name = member.orig_filename
-    if member.flag_bits & _UTF8:
-        return [name]
-    return [name, name.encode("cp437", "replace").decode("utf-8", "replace")]
