@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from winnow.index.workspace_index import WorkspaceIndex
     from winnow.processes.sandbox import ReadablePath
     from winnow.ranking.history.history import SearchHistory
+    from winnow.symbols.resolve.resolver_cache import ResolverCache
 
 # Time limit for listing the files of a large tree on a cold disk, which happens in the background.
 LIST_SECONDS = 60.0
@@ -435,6 +436,13 @@ class EngineWorkspace:
         return NameTables()
 
     @functools.cached_property
+    def resolvers(self) -> ResolverCache:
+        """The cache of what requests for symbols have resolved."""
+        from winnow.symbols.resolve.resolver_cache import ResolverCache
+
+        return ResolverCache()
+
+    @functools.cached_property
     def library(self) -> DocumentLibrary:
         """The cache of extracted document texts, loaded on first use."""
         from winnow.documents.library.library import DocumentLibrary
@@ -474,6 +482,8 @@ class EngineWorkspace:
 
     def files_changed(self, paths: Iterable[str | Path]) -> None:
         """Report that files were created, changed or deleted: the single entry point for this."""
+        if "resolvers" in self.__dict__:
+            self.resolvers.clear()
         if self.has_index:
             self.index.files_changed(paths)
 

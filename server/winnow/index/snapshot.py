@@ -110,6 +110,15 @@ class Snapshot:
             self._manifests[path] = read_below(path, self._roots)
         return self._manifests[path]
 
+    def manifests(self) -> Mapping[str, bytes | None]:
+        return self._manifests
+
+    @cached_property
+    def version(self) -> object:
+        # Occurrences enter a store without a new version of it.
+        partial = [reader.partial_count() for _, reader in self._stores]
+        return self._roots, self.written(), partial, self._overlay
+
     def written(self) -> list[StoreVersion]:
         """Return the versions of the stores."""
         return [reader.written for _, reader in self._stores]

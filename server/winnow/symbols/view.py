@@ -69,9 +69,16 @@ class SymbolView(Protocol):
     def files_ending(self, ending: str) -> Sequence[File]:
         """Return the files whose path ends with these names (`net/client.py`)."""
 
+    @property
+    def version(self) -> object:
+        """A value that equals those of views with the same symbols only."""
+
     def roots(self) -> list[str]:
         """Return the workspace folders."""
 
     def manifest(self, path: str) -> bytes | None:
         """Return the contents of a project file (`package.json`, `go.mod`), or None if it cannot be
         read."""
+
+    def manifests(self) -> Mapping[str, bytes | None]:
+        """Return the project files that were read."""

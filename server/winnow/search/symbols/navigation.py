@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -44,6 +45,7 @@ from winnow.symbols.resolve.overloads import called_places
 from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around, places
 from winnow.symbols.resolve.references import References
 from winnow.symbols.resolve.resolver import Resolver
+from winnow.symbols.resolve.resolver_cache import ResolverCache
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile, cached_method
 from winnow.symbols.resolve.types import Class
@@ -114,19 +116,38 @@ class Navigation:
     missing.
     """
 
-    def __init__(self, view: SymbolView, sources: SourceTexts) -> None:
+    def __init__(
+        self, view: SymbolView, sources: SourceTexts, resolvers: ResolverCache | None = None
+    ) -> None:
         self.view = view
         self.sources = sources
-        self.resolver = Resolver(view)
-        self._references = References(self.resolver)
+        self._resolvers = resolvers or ResolverCache()
         self.changed: dict[str, None] = {}
         # The files of which more than declarations was read.
         self.searched_files: dict[str, None] = {}
 
+    @cached_property
+    def resolver(self) -> Resolver:
+        """The resolver of the view; taken from the cache in the thread that uses it."""
+        return self._resolvers.take(self.view)
+
+    @cached_property
+    def _references(self) -> References:
+        return References(self.resolver)
+
+    def end(self) -> None:
+        """Leave the resolver to the next request."""
+        if self._has_resolved:
+            self._resolvers.keep(self.resolver)
+
+    @property
+    def _has_resolved(self) -> bool:
+        return "resolver" in self.__dict__
+
     @property
     def searched_names(self) -> Iterable[str]:
         """The names whose uses were searched in all files."""
-        return self.resolver.session.searched
+        return self.resolver.session.searched if self._has_resolved else ()
 
     @property
     def undecided(self) -> int:

@@ -116,7 +116,8 @@ async def with_symbols(
             if not state.knows_all and lost:
                 stores = None
                 continue
-            navigation = Navigation(view, sources_of(workspace, further_roots))
+            sources = sources_of(workspace, further_roots)
+            navigation = Navigation(view, sources, workspace.resolvers)
             try:
                 result = await view.read(work, navigation)
             except NoSymbol:
@@ -135,6 +136,8 @@ async def with_symbols(
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
             problem_messages = workspace.index.problem_messages()
+            if not (navigation.changed or reading.timed_out):
+                navigation.end()
             return SymbolAnswer(result, navigation, state, reading.timed_out, problem_messages)
         workspace.files_changed(navigation.changed)
 

@@ -61,12 +61,17 @@ DEPTH = 8  # the maximum number of declarations in a chain
 
 
 class ExpressionTypes:
-    """Finds types of expressions, for one request."""
+    """Finds types of expressions in one view."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.classes = Classes(session, self.each)
-        self._of = Evaluations[Type](self._evaluate, DEPTH, None).of
+        self._evaluations = Evaluations[Type](self._evaluate, DEPTH, None)
+        self._of = self._evaluations.of
+
+    def forget_unfinished(self) -> None:
+        """Forget the types that depend on the order of requests."""
+        self._evaluations.forget_unfinished()
 
     def of(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
         """Return the type of an expression in a scope of a file (the first of several), or None."""

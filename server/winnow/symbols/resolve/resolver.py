@@ -93,13 +93,20 @@ def space(flags: int) -> int:
 
 
 class Resolver:
-    """Resolves names in one view, for one request."""
+    """Resolves names in one view, for one request at a time."""
 
     def __init__(self, view: SymbolView) -> None:
         self.view = view
         self.session = Session(view, plain.RULES)
         self.types = ExpressionTypes(self.session)
         self.classes = self.types.classes
+        self.linker = Linker(self.session)
+
+    def renew(self, view: SymbolView) -> None:
+        """Prepare for another request, whose view has the same symbols."""
+        self.view = view
+        self.session.renew(view)
+        self.types.forget_unfinished()
         self.linker = Linker(self.session)
 
     def meaning(self, file: ResolverFile, name: str, at: int, flags: int, receiver: int) -> Meaning:

@@ -1,4 +1,4 @@
-"""The symbols that one request reads, cached for its duration."""
+"""The symbols that a request reads, cached until a file changes."""
 
 from __future__ import annotations
 
@@ -216,6 +216,8 @@ class Evaluations(Generic[T]):
         self._unknown = unknown
         self._results: dict[tuple[str, int, Expression], T] = {}
         self._running: set[tuple[str, int, Expression]] = set()
+        # Results that may lack something because another evaluation was not finished.
+        self._unfinished: set[tuple[str, int, Expression]] = set()
 
     def of(self, file: ResolverFile, scope: int, expression: Expression) -> T:
         """Return the result for an expression in a scope of a file."""
@@ -223,6 +225,7 @@ class Evaluations(Generic[T]):
         if key in self._results:
             return self._results[key]
         if key in self._running or len(self._running) > self._depth:
+            self._unfinished |= self._running
             return self._unknown
         self._running.add(key)
         try:
@@ -230,6 +233,12 @@ class Evaluations(Generic[T]):
         finally:
             self._running.discard(key)
         return result
+
+    def forget_unfinished(self) -> None:
+        """Forget the results that depend on the order of evaluations."""
+        for key in self._unfinished:
+            self._results.pop(key, None)
+        self._unfinished.clear()
 
 
 class Session:
@@ -240,6 +249,12 @@ class Session:
         self._plain = plain  # for languages without rules
         # The names whose uses were searched in all files.
         self.searched: dict[str, None] = {}
+        self.size = 0  # the number of cached files, and of names in files
+
+    def renew(self, view: SymbolView) -> None:
+        """Prepare for another request, whose view has the same symbols."""
+        self.view = view
+        self.searched = {}
 
     @cached_method
     def file(self, path: str) -> ResolverFile | None:
@@ -250,6 +265,7 @@ class Session:
         if file is None or scope_table is None:
             return None
         rules = language.rules if language is not None and language.rules else self._plain
+        self.size += 1
         return ResolverFile(path, file.language, scope_table, rules)
 
     @cached_method
@@ -271,6 +287,7 @@ class Session:
     @cached_method
     def unpacked(self, file: ResolverFile, name: str) -> list[Numbers]:
         """Return the occurrences of a name in a file: offset, flags, receiver number."""
+        self.size += 1
         return list(unpack_numbers(self.view.occurrences_in(file.path, name)))
 
     def uses(
