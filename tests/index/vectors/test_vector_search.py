@@ -108,13 +108,14 @@ def test_similarities_equal_products_computed_one_by_one(made: Made, data: st.Da
 @settings(deadline=None)
 @given(made, st.integers(1, 8))
 def test_the_nearest_files_are_those_with_the_nearest_chunks(made: Made, most: int) -> None:
-    found = Cosines(made.corpus, made.query).nearest(most, ranks_of(made.corpus))
+    found, cosines = Cosines(made.corpus, made.query).nearest(most, ranks_of(made.corpus))
     best = {
         file: max(made.cosines(file)[:-1]) for file in made.vectors if len(made.vectors[file]) > 1
     }
     order = sorted((cosine for cosine in best.values() if cosine > 0), reverse=True)
     assert np.allclose([best[file] for file in found], order[:most], atol=1e-5)
-    assert len(set(found)) == len(found)
+    assert np.allclose(cosines, order[:most], atol=1e-5)
+    assert len(set(found.tolist())) == len(found)
 
 
 @settings(deadline=None)
@@ -123,7 +124,7 @@ def test_with_many_chunks_document_vectors_select_candidates(made: Made, most: i
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(vector_search, "MOST_CHUNKS", -1)
         patched.setattr(vector_search, "CHOSEN", 3)
-        found = Cosines(made.corpus, made.query).nearest(most, ranks_of(made.corpus))
+        found, _ = Cosines(made.corpus, made.query).nearest(most, ranks_of(made.corpus))
     whole = {file: made.cosines(file)[-1] for file in made.vectors if len(made.vectors[file])}
     near = sorted((cosine for cosine in whole.values() if cosine > 0), reverse=True)
     chosen = near[: max(most, 3)]
@@ -137,11 +138,12 @@ def test_vectors_are_multiplied_in_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     made = Made(7, [5] * 40, 9)
     files = sorted(made.vectors)
     whole = Cosines(made.corpus, made.query).of_files(files)
-    nearest = Cosines(made.corpus, made.query).nearest(20, ranks_of(made.corpus))
+    nearest, _ = Cosines(made.corpus, made.query).nearest(20, ranks_of(made.corpus))
     monkeypatch.setattr(vector_search, "BLOCK", 7)
     parts = Cosines(made.corpus, made.query).of_files(files)
     assert np.allclose(np.stack(whole), np.stack(parts), atol=1e-6)
-    assert Cosines(made.corpus, made.query).nearest(20, ranks_of(made.corpus)) == nearest
+    again, _ = Cosines(made.corpus, made.query).nearest(20, ranks_of(made.corpus))
+    assert np.array_equal(again, nearest)
 
 
 def test_products_do_not_depend_on_the_place_of_a_vector() -> None:
@@ -166,4 +168,4 @@ def test_vectors_of_another_model_are_skipped() -> None:
         corpus = Corpus([part], paths, ["/"], np.zeros(3, np.int32), lambda name: (), {})
         query = unit(np.random.default_rng(1), 1)[0]
         assert not np.stack(Cosines(corpus, query).of_files([0, 1, 2])).any()
-        assert Cosines(corpus, query).nearest(3, ranks_of(corpus)) == []
+        assert not len(Cosines(corpus, query).nearest(3, ranks_of(corpus))[0])

@@ -51,7 +51,7 @@ def test_trees_predict_like_lightgbm() -> None:
     types = {"columns": np.uint8, "masks": np.uint8}
     arrays = {name: np.array(stored[name], types.get(name, np.float32)) for name in stored["trees"]}
     rows = np.array(stored["rows"], np.float32)
-    found = ranker(**arrays).sum_of_trees(rows)
+    found = ranker(**arrays).sum_of_trees(rows.T)
     np.testing.assert_allclose(found, stored["predictions"], rtol=1e-5)
     assert len(set(np.round(stored["predictions"], 6))) > 10
 

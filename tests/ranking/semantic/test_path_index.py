@@ -31,7 +31,9 @@ def test_paths_added_to_an_index_make_the_same_index() -> None:
             assert np.array_equal(getattr(added, name), getattr(whole, name)), name
         assert np.array_equal(added.folders, whole.folders)
         assert np.array_equal(added.parents, whole.parents)
-        assert [*map(added.traits, range(len(paths)))] == [*map(whole.traits, range(len(paths)))]
+        files = np.arange(len(paths))
+        for found, expected in zip(added.traits(files), whole.traits(files), strict=True):
+            assert np.array_equal(found, expected)
         assert base.terms == terms
         assert np.array_equal(base.ranks, ranks)
 

@@ -318,7 +318,7 @@ class PostingLists:
             raise SegmentDamaged("a list has an unknown form")
         _check(counted <= 1 and len(data) - size == len(numbers) * counted)
         _check(len(numbers) > 0 and int(numbers[-1]) < self.universe)
-        _check(bool((numbers[1:] > numbers[:-1]).all()))
+        _check(not np.count_nonzero(numbers[1:] <= numbers[:-1]))
         return numbers, data[size:] if counted else None
 
     def weights(self) -> npt.NDArray[np.int64]:

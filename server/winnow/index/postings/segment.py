@@ -162,11 +162,11 @@ class Segment:
         return found
 
     def postings(
-        self, field: str, terms: Sequence[int]
+        self, field: str, terms: Sequence[int] | npt.NDArray[np.uint64]
     ) -> list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]]:
         """Return the chunks or documents that contain each term, ascending, and how often."""
         lists = self.fields[field]
-        places = lists.find(np.array(terms, np.uint64))
+        places = lists.find(np.asarray(terms, np.uint64))
         nothing = np.zeros(0, np.uint32), np.zeros(0, np.uint8)
         return [nothing if place is None else lists.entries(place) for place in places]
 

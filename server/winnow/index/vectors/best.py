@@ -1,6 +1,6 @@
 """Find the best scores of a group, such as the chunks of a text.
 
-Scores come with their owners, which are numbers; the scores of an owner are adjacent.
+Scores come with their owners, which are ascending numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ TOP = 3
 
 def starts_of(owners: Owners) -> npt.NDArray[np.int64]:
     """Return where the scores of each owner begin."""
-    return np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
+    begins = np.ones(len(owners), np.bool_)
+    np.not_equal(owners[1:], owners[:-1], out=begins[1:])
+    return begins.nonzero()[0]
 
 
 def best_of_each(owners: Owners, scores: Floats, count: int, none: float = 0.0) -> Floats:
@@ -33,12 +35,13 @@ def best_of_each(owners: Owners, scores: Floats, count: int, none: float = 0.0) 
 
 def top_of_each(owners: Owners, scores: Floats, count: int) -> Floats:
     """Return a third of the sum of each owner's best three scores."""
-    order = np.argsort(-scores)
+    order = (-scores).argsort()
     # The stable sort of small integers needs no comparisons.
     small = np.uint16 if count <= 1 << 16 else np.uint32
-    order = order[np.argsort(owners[order].astype(small), kind="stable")]
-    owned = owners[order]
-    place = np.arange(len(order)) - np.searchsorted(owned, owned)
-    some = place < TOP
-    top: Floats = np.bincount(owned[some], scores[order][some], count) / TOP
+    order = order[owners[order].astype(small).argsort(kind="stable")]
+    # The scores of each owner are still at the same places.
+    starts = starts_of(owners)
+    places = np.arange(len(order))
+    some = places < (starts + TOP).repeat(np.diff(starts, append=len(order)))
+    top: Floats = np.bincount(owners[some], scores[order[some]], count) / TOP
     return top

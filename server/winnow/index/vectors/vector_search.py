@@ -80,15 +80,17 @@ class Cosines:
             return np.zeros(len(chunks), np.float32)
         return self._chunks(segment, chunks)
 
-    def nearest(self, most: int, ranks: Ranks) -> list[int]:
+    def nearest(self, most: int, ranks: Ranks) -> tuple[Numbers, Rows]:
         """Return the files whose best chunks are nearest, nearest first; of equal ones, those with
-        the lowest ranks."""
+        the lowest ranks; and the cosines of these chunks."""
         if self._few:
-            return _best(self._of_all(by_document=False), most, ranks)
+            cosines = self._of_all(by_document=False)
+            nearest = _best(cosines, most, ranks)
+            return nearest, cosines[nearest]
         chosen = _best(self._of_all(by_document=True), max(CHOSEN, most), ranks)
-        near = self.of_files(chosen)
-        order = np.lexsort((ranks[chosen], -near.best))[:most]
-        return [chosen[place] for place in order.tolist()]
+        near = self.of_files(chosen).best
+        order = np.lexsort((ranks[chosen], -near))[:most]
+        return chosen[order], near[order]
 
     def _of_all(self, *, by_document: bool) -> Rows:
         """Return the cosines of all files: of their best chunks, or of documents."""
@@ -117,15 +119,14 @@ class Cosines:
         return found if chosen is None else found[chosen]
 
 
-def _best(cosines: Rows, most: int, ranks: Ranks) -> list[int]:
+def _best(cosines: Rows, most: int, ranks: Ranks) -> Numbers:
     """Return the files with the greatest positive cosines."""
-    some = np.flatnonzero(cosines > 0)
+    some = (cosines > 0).nonzero()[0]
     if len(some) > most:
         least = np.partition(cosines[some], len(some) - most)[len(some) - most]
         some = some[cosines[some] >= least]
-    order = np.lexsort((ranks[some], -cosines[some]))[:most]
-    listed: list[int] = some[order].tolist()
-    return listed
+    nearest: Numbers = some[np.lexsort((ranks[some], -cosines[some]))[:most]]
+    return nearest
 
 
 def _located(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) -> Iterator[_Here]:

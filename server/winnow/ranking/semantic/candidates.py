@@ -82,31 +82,27 @@ class FileCandidates(NamedTuple):
 
 def read_postings(corpus: Corpus, question: Question) -> TermPostings:
     """Read the postings of the query's terms in all parts."""
+    numbers = np.array(question.numbers, np.uint64)
     postings = [
         {
-            field: part.segment.postings(field, question.numbers)
+            field: part.segment.postings(field, numbers)
             for field in (*CHUNK_FIELDS, *DOCUMENT_FIELDS)
         }
         for part in corpus.parts
     ]
     live = [part.segment.live_texts(part.documents) for part in corpus.parts]
-    rarity: dict[str, Floats] = {}
     average: dict[str, float] = {}
-    for field in SATURATION:
+    all_units = np.zeros((len(SATURATION), 1), np.float32)
+    having = np.zeros((len(SATURATION), len(question.terms)), np.float32)
+    for row, field in enumerate(SATURATION):
         totals = [texts.totals(field) for texts in live]
         units, total = (sum(column) for column in zip(*totals, strict=True)) if totals else (0, 0)
-        having = np.array(
-            [
-                sum(
-                    texts.count(field, known[field][term][0])
-                    for texts, known in zip(live, postings, strict=True)
-                )
-                for term in range(len(question.terms))
-            ],
-            np.float32,
-        )
-        rarity[field] = inverse_frequency(having, units) * np.array(question.weights, np.float32)
+        all_units[row] = units
+        for texts, known in zip(live, postings, strict=True):
+            having[row] += [texts.count(field, numbers) for numbers, _ in known[field]]
         average[field] = max(total / units, 1e-6) if units else 1.0
+    rarities = inverse_frequency(having, all_units) * np.array(question.weights, np.float32)
+    rarity = dict(zip(SATURATION, rarities, strict=True))
     return TermPostings(postings, live, rarity, average)
 
 
@@ -123,7 +119,7 @@ def rarity_of(corpus: Corpus, numbers: Sequence[int]) -> list[float]:
     return found
 
 
-def inverse_frequency(having: npt.NDArray[Any], units: int) -> Floats:
+def inverse_frequency(having: npt.NDArray[Any], units: int | Floats) -> Floats:
     """Return BM25's inverse document frequency of terms that some of all ``units`` have."""
     rarity: Floats = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
     return rarity
@@ -165,10 +161,10 @@ def find_candidates(
     chosen = _listed(rough, LISTED, allowed, index.ranks)
     if len(chosen) > CANDIDATES:
         kinds = unasked_kinds(question.stems)
-        unasked = np.array([name in kinds for name, _, _ in KINDS])
-        has = np.array([index.traits(file).has for file in chosen])
-        again = rough[chosen] * np.where((has & unasked).any(axis=1), UNASKED, 1.0)
-        chosen = [chosen[place] for place in np.argsort(-again, kind="stable")[:CANDIDATES]]
+        listed = np.array(chosen, np.int64)
+        unasked = index.traits(listed).kinds[[name in kinds for name, _, _ in KINDS]]
+        again = rough[listed] * np.where(unasked.any(axis=0), UNASKED, 1.0)
+        chosen = listed[(-again).argsort(kind="stable")[:CANDIDATES]].tolist()
         for found in scores.values():
             chosen += _listed(found, SINGLE, allowed, index.ranks)
     chosen += [file for file in more if allowed is None or allowed(file)]
@@ -258,12 +254,12 @@ def _located(corpus: Corpus, files: Numbers, chunks: Sequence[Floats]) -> FileCa
     """Return the files with the location of their texts."""
     parts = np.full(len(files), -1, np.int64)
     documents = np.zeros(len(files), np.int64)
+    document_of = np.empty(len(corpus.paths), np.int64)
     for number, part in enumerate(corpus.parts):
-        order = np.argsort(part.files, kind="stable")
-        places = np.searchsorted(part.files[order], files)
-        places[places == len(order)] = 0
-        if len(order):
-            here = part.files[order[places]] == files
-            parts[here] = number
-            documents[here] = part.documents[order[places[here]]]
+        document_of.fill(-1)
+        document_of[part.files] = part.documents
+        own = document_of[files]
+        here = own >= 0
+        parts[here] = number
+        documents[here] = own[here]
     return FileCandidates(files, parts, documents, chunks)

@@ -58,24 +58,24 @@ class Ranker:
 
     def scores(self, features: Mapping[str, Floats], *, symbol: bool) -> Floats:
         """Return the score of each candidate: higher is better; comparable within a query."""
-        rows = np.stack([features[name] for name in self.names], axis=1)
+        by_feature = np.array([features[name] for name in self.names])
         weights = self._weights + self._symbol_weights if symbol else self._weights
-        scores: Floats = rows @ weights
+        scores: Floats = np.ascontiguousarray(by_feature.T) @ weights
         best = np.arange(len(scores))
         if len(scores) > MAX_SCORED:
             best = np.argsort(-scores, kind="stable")[:MAX_SCORED]
-        of_trees = self.sum_of_trees(rows[best])
+        of_trees = self.sum_of_trees(by_feature[:, best])
         # Candidates outside the trees rank below.
         scores += of_trees.min(initial=0)
         scores[best] += of_trees - of_trees.min(initial=0)
         scores -= UNASKED * np.maximum.reduce([features[name] for name, _, _ in KINDS])
         return scores
 
-    def sum_of_trees(self, rows: Floats) -> Floats:
-        """Return the sum of the trees for candidates in rows of features."""
-        by_feature = np.ascontiguousarray(rows.T)
+    def sum_of_trees(self, by_feature: Floats) -> Floats:
+        """Return the sum of the trees for candidates, from a row of each feature."""
         ruled_out = (by_feature[self._columns] > self._thresholds) * self._masks
-        ruled_out = np.bitwise_or.reduce(ruled_out.reshape(-1, self._trees, len(rows)), axis=0)
+        conditions = ruled_out.reshape(-1, self._trees, by_feature.shape[1])
+        ruled_out = np.bitwise_or.reduce(conditions, axis=0)
         leaves = _FIRST_LEAF[~ruled_out] + self._firsts
         total: Floats = self._values[leaves].sum(axis=0)
         return total

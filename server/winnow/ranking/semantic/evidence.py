@@ -64,7 +64,7 @@ class Evidence(NamedTuple):
     candidates: FileCandidates
     terms: TermPostings
     defined: Mapping[str, Definitions]
-    traits: Sequence[Traits]
+    traits: Traits
     chunks: Chunks
     documents: Mapping[str, Floats]
     lengths: Mapping[str, Floats]
@@ -100,9 +100,9 @@ def gather(
     }
     if len(chunks.owners):
         starts = starts_of(chunks.owners)
+        owning = chunks.owners[starts]
         for field in CHUNK_FIELDS:
-            totals = np.add.reduceat(chunks.counts[field], starts, axis=1)
-            documents[field][:, chunks.owners[starts]] = totals
+            documents[field][:, owning] = np.add.reduceat(chunks.counts[field], starts, axis=1)
     lengths = {field: np.zeros(count, np.float32) for field in DOCUMENT_FIELDS}
     lengths["body"] = np.bincount(chunks.owners, chunks.lengths, count).astype(np.float32)
     measures = np.zeros((count, len(MEASURES)), np.float32)
@@ -111,7 +111,7 @@ def gather(
         for field in DOCUMENT_FIELDS:
             lengths[field][here] = part.segment.lengths(field)[own]
             documents[field][:, here] = _counts_at(known[field], own, part.segment.documents)
-    traits = [index.traits(file) for file in candidates.files.tolist()]
+    traits = index.traits(candidates.files)
     in_name, in_folder, name_shares = _in_paths(index, question, candidates.files)
     names = tuple(map(name_term, question.names))
     return Evidence(
@@ -131,10 +131,17 @@ def gather(
         single=_of_terms(corpus, terms, candidates, "name", question.single),
         joined=_of_terms(corpus, terms, candidates, "name", question.joined),
         imports_name=_of_terms(corpus, terms, candidates, "import", names),
-        imported=_frequencies(terms, "import", [trait.numbers[0] for trait in traits]),
-        written=np.array([written.get(file, 0) for file in candidates.files.tolist()], np.float32),
-        mentioned=_frequencies(terms, "body", [trait.numbers[1] for trait in traits]),
+        imported=_frequencies(terms, "import", traits.whole),
+        written=_written(candidates, written),
+        mentioned=_frequencies(terms, "body", traits.whole_name),
     )
+
+
+def _written(candidates: FileCandidates, written: Mapping[int, float]) -> Floats:
+    shares = np.zeros(len(candidates.files), np.float32)
+    for file, share in written.items():
+        shares[candidates.files == file] = share
+    return shares
 
 
 def _located(
@@ -164,12 +171,11 @@ def _of_terms(
     return found
 
 
-def _frequencies(terms: TermPostings, field: str, numbers: Sequence[int]) -> Floats:
+def _frequencies(terms: TermPostings, field: str, numbers: npt.NDArray[np.uint64]) -> Floats:
     """Return the number of units of a field that contain each term."""
     found = np.zeros(len(numbers), np.int64)
-    of_terms = np.array(numbers, np.uint64)
     for texts in terms.live:
-        found += texts.frequencies(field, of_terms)
+        found += texts.frequencies(field, numbers)
     return found.astype(np.float32)
 
 

@@ -8,13 +8,14 @@ trained models.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from winnow.index.postings.contents import TYPES
+from winnow.index.postings.terms import term_number
 from winnow.index.vectors.best import Floats, best_of_each, starts_of, top_of_each
 from winnow.ranking.semantic.candidates import DOCUMENT_FIELDS, bm25
 from winnow.ranking.semantic.commit_evidence import CommitEvidence
@@ -150,11 +151,10 @@ def _scaled(scales: Mapping[str, Scale], found: Mapping[str, Floats]) -> dict[st
     scaled = list(chosen.values())
     if scaled and rows.size:
         own = rows[scaled]
+        least = np.zeros(len(own), np.float32)
         is_spread = [scales[name] == "spread" for name in chosen]
-        medians = [
-            _median(row) if spread else 0 for row, spread in zip(own, is_spread, strict=True)
-        ]
-        least = np.array(medians, np.float32)
+        if any(is_spread):
+            least[is_spread] = _medians(own[is_spread])
         span = own.max(axis=1) - least
         varying = span > _LEAST
         shares = (own[varying] - least[varying, None]) / span[varying, None]
@@ -163,10 +163,11 @@ def _scaled(scales: Mapping[str, Scale], found: Mapping[str, Floats]) -> dict[st
     return dict(zip(found, rows, strict=True))
 
 
-def _median(values: Floats) -> float:
+def _medians(rows: Floats) -> Floats:
     # numpy's median loads its masked arrays.
-    ordered, middle = np.sort(values), len(values) // 2
-    return float(ordered[middle - (len(values) % 2 == 0) : middle + 1].mean())
+    ordered, count = np.sort(rows, axis=1), rows.shape[1]
+    medians: Floats = ordered[:, (count - 1) // 2 : count // 2 + 1].mean(axis=1)
+    return medians
 
 
 def _of_terms(evidence: Evidence) -> dict[str, Floats]:
@@ -250,19 +251,26 @@ def _of_names(evidence: Evidence) -> dict[str, Floats]:
         for feature, values in worth.items():
             found[feature] += values
     written = {name.lower().replace("_", "") for name in question.names}
-    for place, traits in enumerate(evidence.traits):
-        if traits.whole_name in written:
-            found["named_like"][place] = _NAMED
-        elif traits.whole in question.joined:
-            found["named_like"][place] = _NAMED_JOINED
-        elif traits.whole in question.single:
-            found["named_like"][place] = _NAMED_SINGLE
+    traits, named_like = evidence.traits, found["named_like"]
+    for own, names, share in (
+        (traits.whole, question.single, _NAMED_SINGLE),
+        (traits.whole, question.joined, _NAMED_JOINED),
+        (traits.whole_name, written, _NAMED),
+    ):
+        named_like[_any_of(own, names)] = share
     return {
         **found,
         "imports_name": (evidence.imports_name.sum(axis=0) > 0).astype(np.float32),
         "joined_names": _rarely_true(evidence.joined > 0),
         "single_names": _rarely_true(evidence.single > 0),
     }
+
+
+def _any_of(numbers: npt.NDArray[np.uint64], terms: Collection[str]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the numbers that are those of some terms."""
+    wanted = np.array([*map(term_number, terms)], np.uint64)
+    found: npt.NDArray[np.bool_] = (numbers[:, None] == wanted).any(axis=1)
+    return found
 
 
 def _rarely_true(rows: npt.NDArray[np.bool_]) -> Floats:
@@ -295,29 +303,27 @@ def _of_kinds(evidence: Evidence) -> dict[str, Floats]:
     """Return features of the kind of each file. A kind that the query asks for counts as none."""
     question, measures = evidence.question, evidence.measures
     unasked = unasked_kinds(question.stems)
-    kinds = np.array([traits.has for traits in evidence.traits], np.float32).T
+    traits = evidence.traits
     found = {
         name: row * np.float32(name in unasked)
-        for (name, _, _), row in zip(KINDS, kinds, strict=True)
+        for (name, _, _), row in zip(KINDS, traits.kinds, strict=True)
     }
-    own = [(t.header, t.paired, t.declarations, t.front, t.depth) for t in evidence.traits]
-    header, paired, declarations, front, depth = np.array(own, np.float32).T
     return {
         **found,
         "generated_text": measures["generated"],
-        "declarations": declarations,
-        "header": header,
-        "paired": paired,
-        "paired_header": header * paired,
-        "front": front,
-        "depth": depth,
+        "declarations": traits.declarations,
+        "header": traits.header,
+        "paired": traits.paired,
+        "paired_header": traits.header * traits.paired,
+        "front": traits.front,
+        "depth": traits.depth,
         "length": np.log1p(measures["lines"]),
         "imports": measures["imports"] / np.maximum(measures["lines"], 1),
         "functions": np.log1p(measures["functions"]),
         "function_share": measures["functions"] / np.maximum(measures["definitions"], 1),
         "imported": np.log1p(evidence.imported),
         "mentioned": np.log1p(evidence.mentioned),
-        "symbol": np.full(len(evidence.traits), question.symbol, np.float32),
+        "symbol": np.full(len(traits.own), question.symbol, np.float32),
     }
 
 
@@ -348,9 +354,9 @@ def _around(evidence: Evidence, hand: Floats) -> dict[str, Floats]:
     better[order] = firsts - np.repeat(starts, sizes)
     spans = zip(starts.tolist(), (starts + sizes).tolist(), strict=True)
     members = dict(zip(folders[starts].tolist(), spans, strict=True))
-    for place, traits in enumerate(evidence.traits):
-        if traits.own in members:
-            leaves = order[slice(*members[traits.own])]
+    for place, folder in enumerate(evidence.traits.own.tolist()):
+        if folder in members:
+            leaves = order[slice(*members[folder])]
             leaves = leaves[leaves != place]
             if len(leaves):
                 own[place] = hand[leaves].max()

@@ -36,6 +36,8 @@ ABBREVIATION = 3
 ABBREVIATED = 0.8
 # A query asks for a kind of file if this share of its words names the kind.
 ASKED_SHARE = 1 / 3
+# Those of `Traits` between `kinds` and `own`.
+_OTHER_TRAITS = 5
 # A query looks up the same terms repeatedly.
 _CACHED_TERMS = 256
 
@@ -120,22 +122,23 @@ def name_of(path: str) -> tuple[str, str, bool]:
 
 
 class Traits(NamedTuple):
-    """The kind of a file, judged by its path.
+    """The kinds of some files, judged by their paths, as arrays by file.
 
-    ``whole`` is its name as one term, ``whole_name`` the same without stemming, and ``numbers`` are
-    those of the two terms.
+    ``kinds`` has a row for each of `KINDS`. ``paired`` is 1 if another file in the same folder has
+    the same name and another extension. ``own`` is the folder that a file represents (`parser` for
+    `parser/mod.rs` and `parser.rs`), or -1. ``whole`` is the number of its name as one term, and
+    ``whole_name`` that of the same without stemming.
     """
 
-    has: tuple[bool, ...]  # for each of `KINDS`
-    front: bool
-    header: bool
-    declarations: bool
-    depth: int
-    whole: str
-    whole_name: str
-    numbers: tuple[int, int]
-    paired: bool  # another file in its folder has the same name and another extension
-    own: int  # the folder that it represents (`parser` for `parser/mod.rs` and `parser.rs`), or -1
+    kinds: Floats
+    front: Floats
+    header: Floats
+    declarations: Floats
+    paired: Floats
+    depth: Floats
+    own: Numbers
+    whole: npt.NDArray[np.uint64]
+    whole_name: npt.NDArray[np.uint64]
 
 
 class PathIndex:
@@ -155,7 +158,11 @@ class PathIndex:
 
     def __init__(self, paths: Sequence[str], base: PathIndex | None = None) -> None:
         self._paths = paths
-        self._traits: dict[int, Traits] = {}
+        # The traits of the files that were needed so far: most of a large code base never are.
+        self._has_traits = np.zeros(len(paths), np.bool_)
+        self._traits = np.zeros((len(KINDS) + _OTHER_TRAITS, len(paths)), np.float32)
+        self._own = np.zeros(len(paths), np.int32)
+        self._wholes = np.zeros((2, len(paths)), np.uint64)
         self._files_by_name: dict[str, list[int]] | None = None
         self._named: dict[str, tuple[list[int], list[float]]] = {}
         # In the order of the paths.
@@ -214,27 +221,41 @@ class PathIndex:
         self._by_path: list[int] = sorted(by_path, key=paths.__getitem__)
         self.ranks[self._by_path] = np.arange(len(paths), dtype=np.int32)
 
-    def traits(self, file: int) -> Traits:
-        """Return the kind of a file."""
-        found = self._traits.get(file)
-        if found is None:
-            path = self._paths[file]
-            around, name, front = name_of(path)
-            in_one = "".join(words(name))
-            terms = name_term(in_one), without_convention(in_one)
-            found = self._traits[file] = Traits(
-                has=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
-                front=front,
-                header=bool(_HEADER.search(path)),
-                declarations=bool(_DECLARATIONS.search(path)),
-                depth=around.count("/") + bool(around),
-                whole=terms[0],
-                whole_name=terms[1],
-                numbers=(term_number(terms[0]), term_number(terms[1])),
-                paired=self._stems[around, name] > 1,
-                own=self._numbers.get(f"{around}/{name}" if around else name, -1),
-            )
-        return found
+    def traits(self, files: npt.NDArray[np.int64]) -> Traits:
+        """Return the kinds of some files."""
+        for file in files[~self._has_traits[files]].tolist():
+            self._add_traits(file)
+        rows, (whole, whole_name) = self._traits[:, files], self._wholes[:, files]
+        front, header, declarations, paired, depth = rows[len(KINDS) :]
+        return Traits(
+            kinds=rows[: len(KINDS)],
+            front=front,
+            header=header,
+            declarations=declarations,
+            paired=paired,
+            depth=depth,
+            own=self._own[files],
+            whole=whole,
+            whole_name=whole_name,
+        )
+
+    def _add_traits(self, file: int) -> None:
+        path = self._paths[file]
+        around, name, front = name_of(path)
+        in_one = "".join(words(name))
+        self._traits[:, file] = (
+            *(bool(pattern.search(path)) for _, pattern, _ in KINDS),
+            front,
+            bool(_HEADER.search(path)),
+            bool(_DECLARATIONS.search(path)),
+            self._stems[around, name] > 1,
+            around.count("/") + bool(around),
+        )
+        self._own[file] = self._numbers.get(f"{around}/{name}" if around else name, -1)
+        wholes = name_term(in_one), without_convention(in_one)
+        self._wholes[:, file] = list(map(term_number, wholes))
+        # Last, for other threads.
+        self._has_traits[file] = True
 
     def has(self, term: str) -> bool:
         """Return True if a path has a term."""

@@ -173,21 +173,21 @@ def search(
         ]
         raw = raw + np.array(own, np.float32) + MATCHED_PASSAGE * best
     scores = ranker.probabilities(raw)
-    for place, file in enumerate(files):
+    for place, file in enumerate(files if boosts else ()):
         if file in boosts:
             boost = min(MAX_BOOST, max(-MAX_BOOST, boosts[file]))
             scores[place] = min(1.0, max(0.0, scores[place] + boost))
-    order = sorted(
-        range(len(files)),
-        key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
-    )
+    paths = [corpus.paths[file] for file in files]
+    by_worth = list(zip((-scores).tolist(), (-raw).tolist(), paths, strict=True))
+    order = sorted(range(len(files)), key=by_worth.__getitem__)
     if ABOUT_TRANSLATIONS.isdisjoint(question.stems):
-        paths = (corpus.paths[files[place]] for place in order)
-        repeated = dict.fromkeys(compress(order, _repeats_texts(paths, limit)))
-        others = [place for place in order if place not in repeated]
-        order = [*others, *repeated]
-        least = scores[others[:limit]].min(initial=1.0)
-        scores[[*repeated]] = np.minimum(scores[[*repeated]], least)
+        in_order = (paths[place] for place in order)
+        repeated = dict.fromkeys(compress(order, _repeats_texts(in_order, limit)))
+        if repeated:
+            others = [place for place in order if place not in repeated]
+            order = [*others, *repeated]
+            least = scores[others[:limit]].min(initial=1.0)
+            scores[[*repeated]] = np.minimum(scores[[*repeated]], least)
     passages = _Passages(corpus, evidence, cosines if by_vectors else None, in_chunks)
     found = [passages.of(place, float(scores[place])) for place in order[:limit]]
     if matched or len(found) >= limit:
@@ -239,9 +239,8 @@ def weigh(
     )
     cosines = Cosines(corpus, dense.embed([question.text])[0]) if dense is not None else None
     if cosines is not None:
-        nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
-        near_enough = cosines.of_files(nearest).best >= NEAR
-        more = [*more, *nearest[near_enough].tolist()]
+        nearest, of_nearest = cosines.nearest(SINGLE, index.ranks)
+        more = [*more, *nearest[of_nearest >= NEAR].tolist()]
     written = index.written_as(question.paths)
     more = [*more, *written]
     commits = CommitEvidence(corpus, question) if _has_commits(corpus) else None
@@ -306,13 +305,13 @@ def _first_definitions(corpus: Corpus, index: PathIndex, name: str) -> Definitio
 def _path_vectors(corpus: Corpus, model: EmbeddingModel, files: Sequence[int]) -> Rows:
     """Return the vectors of files' paths, cached in the corpus."""
     known: dict[int, Rows] = corpus.cache.get(model.name, {})
-    new = [file for file in files if file not in known]
-    texts = [" ".join(name_of(corpus.paths[file])[:2]) for file in new]
-    made = dict(zip(new, model.embed(texts), strict=True))
-    # Other threads may still read the old dictionary.
-    both = {**known, **made}
-    corpus.cache[model.name] = both if len(both) <= _CACHED_VECTORS else made
-    return np.stack([both[file] for file in files])
+    if new := [file for file in files if file not in known]:
+        texts = [" ".join(name_of(corpus.paths[file])[:2]) for file in new]
+        made = dict(zip(new, model.embed(texts), strict=True))
+        # Other threads may still read the old dictionary.
+        known = {**known, **made}
+        corpus.cache[model.name] = known if len(known) <= _CACHED_VECTORS else made
+    return np.array([known[file] for file in files])
 
 
 class _Passages:
@@ -434,6 +433,7 @@ def _worth(corpus: Corpus, evidence: Evidence, cosines: Cosines | None) -> Float
     around = np.zeros((len(evidence.question.terms), len(parts)), np.bool_)
     tests = np.zeros(len(parts), np.bool_)
     near = np.zeros(len(parts), np.float32)
+    numbers = evidence.question.numbers
     is_about_code = ABOUT_TESTS.isdisjoint(evidence.question.stems)
     for number, part in enumerate(corpus.parts):
         [here] = np.nonzero(parts == number)
@@ -444,16 +444,17 @@ def _worth(corpus: Corpus, evidence: Evidence, cosines: Cosines | None) -> Float
         if cosines is not None:
             near[here] = cosines.of_chunks(segment, ids)
         having = np.zeros(segment.chunks, np.bool_)
-        for row, (units, _) in enumerate(segment.postings("context", evidence.question.numbers)):
+        *in_context, (test_units, _) = segment.postings("context", [*numbers, TEST])
+        for row, (units, _) in enumerate(in_context):
             if len(units):
                 having[units] = True
                 around[row, here] = having[ids]
                 having[units] = False
         if is_about_code:
-            for field in ("context", "definition"):
-                [(units, _)] = segment.postings(field, [TEST])
-                if len(units):
-                    tests[here] |= np.isin(ids, units)
+            having[test_units] = True
+            for units, _ in segment.postings("definition", [TEST]):
+                having[units] = True
+            tests[here] = having[ids]
     first, last, defined, _, comments, imports = described.T
     defining = rarity["definition"] @ (chunks.counts["definition"] > 0)
     of_all = rarity["body"].sum()
