@@ -168,6 +168,8 @@ class Updates:
             for folder in self._folders.current()
             if folder.files.watcher and folder.files.is_watched
         ]
+        if all(watcher.is_current() for watcher in watchers):
+            return True
         return all(await asyncio.gather(*[watcher.settle(seconds) for watcher in watchers]))
 
     # --- certainty -------------------------------------------------------------------------

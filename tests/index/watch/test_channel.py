@@ -47,3 +47,24 @@ async def test_an_end_reports_lost_events_and_answers_requests_with_false() -> N
     assert not await asked
     assert heard.reported == [{"a"}, "lost"]
     assert heard.channel.reason == "the reason"
+
+
+async def test_changes_that_the_loop_has_not_heard_of_are_not_current() -> None:
+    heard = Heard()
+    heard.channel.connect(lambda: None, lambda: True)
+    assert not heard.channel.is_current()
+    heard.channel.report(())
+    assert heard.channel.is_current()
+    heard.channel.requests()
+    assert not heard.channel.is_current()
+    heard.channel.report({"a"})
+    assert not heard.channel.is_current()
+    await asyncio.sleep(0)
+    assert heard.channel.is_current()
+    heard.channel.refresh()
+    assert not heard.channel.is_current()
+    heard.channel.requests()
+    heard.channel.report(())
+    assert heard.channel.is_current()
+    heard.channel.end("the reason")
+    assert not heard.channel.is_current()

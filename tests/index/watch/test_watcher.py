@@ -402,6 +402,31 @@ async def test_settle_waits_for_the_change_just_before_it(
         assert mirror.known[str(tmp_path / f"{index % 7}")] == str(index).encode()
 
 
+async def test_a_watcher_is_current_only_without_unreported_changes(
+    watching: Watching, tmp_path: Path
+) -> None:
+    watcher, mirror = await watching(tmp_path)
+    assert await watcher.settle(SECONDS)
+    for index in range(20):
+        assert watcher.is_current()
+        (tmp_path / f"{index}").write_text("new")
+        assert not watcher.is_current()
+        while not watcher.is_current():
+            await asyncio.sleep(0.001)
+        assert mirror.known[str(tmp_path / f"{index}")] == b"new"
+
+
+async def test_a_replaced_folder_is_not_current(watching: Watching, tmp_path: Path) -> None:
+    folder = tmp_path / "above" / "folder"
+    folder.mkdir(parents=True)
+    watcher, _ = await watching(folder)
+    assert await watcher.settle(SECONDS)
+    (tmp_path / "above").rename(tmp_path / "moved")
+    assert not watcher.is_current()
+    folder.mkdir(parents=True)
+    assert not watcher.is_current()
+
+
 @pytest.mark.slow
 async def test_many_changes_are_reported_in_few_calls(watching: Watching, tmp_path: Path) -> None:
     write_files(tmp_path, {f"d{index % 20}/{index}": "old" for index in range(2_000)})

@@ -36,6 +36,9 @@ class WatchChannel:
         self._pending: Asked = []
         self._unanswered: set[asyncio.Future[bool]] = set()
         self._wake: Callable[[], None] = lambda: None
+        self._is_quiet: Callable[[], bool] = lambda: False
+        # True while the thread has changes that it has not reported.
+        self._working = True
         self._refresh = False
         self.begun: asyncio.Future[None] = self._loop.create_future()
         self.ended = asyncio.Event()
@@ -55,6 +58,12 @@ class WatchChannel:
             self._wake()
         return answer
 
+    def is_current(self) -> bool:
+        """Return True if all earlier changes are reported, False if only the thread can tell."""
+        with self._lock:
+            is_busy = self._working or self._delivering or self._refresh
+            return not is_busy and self._is_quiet()
+
     def refresh(self) -> None:
         """Let the thread scan all folders again."""
         with self._lock:
@@ -70,10 +79,15 @@ class WatchChannel:
 
     # --- the side of the thread ------------------------------------------------------------
 
-    def set_wake(self, wake: Callable[[], None]) -> None:
-        """Set the function that wakes the thread; it must not block."""
+    def connect(self, wake: Callable[[], None], is_quiet: Callable[[], bool]) -> None:
+        """Set the function that wakes the thread, and the one that returns True if the system has
+        nothing new for it. Neither may block."""
         with self._lock:
-            self._wake = wake
+            self._wake, self._is_quiet = wake, is_quiet
+
+    def disconnect(self) -> None:
+        """Call neither function any more."""
+        self.connect(lambda: None, lambda: False)
 
     def begin(self) -> None:
         """Report that the thread sees changes from now on."""
@@ -83,6 +97,7 @@ class WatchChannel:
         """Return the open requests, to be answered with :meth:`report`, and whether to scan all
         folders again."""
         with self._lock:
+            self._working = True
             pending, self._pending = self._pending, []
             refresh, self._refresh = self._refresh, False
         return pending, refresh
@@ -98,6 +113,7 @@ class WatchChannel:
                 self._paths.clear()
                 self._lost = True
             self._answered += answered or []
+            self._working = False
             due = not self._delivering and bool(self._paths or self._lost or self._answered)
             self._delivering |= due
         if due:
@@ -105,8 +121,7 @@ class WatchChannel:
 
     def end(self, reason: str) -> None:
         """Report that the thread ends, and why."""
-        with self._lock:
-            self._wake = lambda: None
+        self.disconnect()
         self._in_loop(self._end, reason)
 
     # --- in the loop, for the thread -------------------------------------------------------

@@ -67,6 +67,15 @@ class Watcher:
         await self._channel.begun
         return not self._channel.reason
 
+    def is_current(self) -> bool:
+        """Return True if every earlier change has been passed to ``changed``; False if only
+        :meth:`settle` can tell."""
+        return (
+            self._channel is not None
+            and not self._channel.ended.is_set()
+            and self._channel.is_current()
+        )
+
     async def settle(self, seconds: float) -> bool:
         """Return True as soon as every earlier change has been passed to ``changed``, or ``lost``
         was called for it; False if that is not known after ``seconds``, and always on systems other
