@@ -311,27 +311,41 @@ class Reader:
 
     def definitions_at(self, path: str, places: range, other: int) -> list[Definition]:
         """Return the definitions of a file at positions in the text, and at one other."""
+        file = self._id(path)
+        if file is None:
+            return []
         wanted = sorted({*places, other})
-        numbers = sorted({place // BLOCK for place in wanted})
+        blocks = self._blocks(file, {place // BLOCK for place in wanted})
+        with detect_damage():
+            return [
+                decode_definition(block[place % BLOCK])
+                for place in wanted
+                if place % BLOCK < len(block := blocks.get(place // BLOCK, []))
+            ]
+
+    def _blocks(self, file: int, numbers: Iterable[int]) -> dict[int, list[bytes]]:
+        """Return those blocks of a file that there are."""
+        known = {number: self._decoded.blocks.get((file, number)) for number in numbers}
+        found = {number: block for number, block in known.items() if block is not None}
         rows = self._rows_for_each(
             "SELECT number, data FROM block WHERE file=? AND number=?",
-            [(self._id(path), number) for number in numbers],
+            [(file, number) for number in known if number not in found],
         )
+        for number, data in rows:
+            found[number] = self._decoded_block(file, number, data)
+        return found
+
+    def _decoded_block(self, file: int, number: int, data: bytes) -> list[bytes]:
         with detect_damage():
-            found = {
-                number * BLOCK + place: definition
-                for number, data in rows
-                for place, definition in enumerate(definitions_in_block(data))
-            }
-            return [decode_definition(found[place]) for place in wanted if place in found]
+            encoded = definitions_in_block(data)
+        self._decoded.blocks.keep((file, number), encoded, sum(map(len, encoded)))
+        return encoded
 
     def _definition(self, number: int, place: int, block: bytes) -> Definition:
         """Return the definition at a place of a file, which is in this block."""
-        key = (number, place // BLOCK)
-        encoded = self._decoded.blocks.get(key)
+        encoded = self._decoded.blocks.get((number, place // BLOCK))
         if encoded is None:
-            encoded = definitions_in_block(block)
-            self._decoded.blocks.keep(key, encoded, sum(map(len, encoded)))
+            encoded = self._decoded_block(number, place // BLOCK, block)
         if place % BLOCK >= len(encoded):
             raise StoreDamaged("a definition is missing")
         return decode_definition(encoded[place % BLOCK])
