@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from winnow.text.lines import SourceText
+from winnow.text.lines import SourceText, start_of_line
 
 
 def test_the_words_of_a_line_have_their_offsets() -> None:
@@ -29,3 +29,14 @@ def test_lines_end_as_editors_count_them() -> None:
     assert SourceText(b"a\n").offset(1, 0, "utf-8") == 2
     assert SourceText(b"a").offset(1, 0, "utf-8") is None
     assert SourceText(b"").line_at(0) == 0
+
+
+def test_a_line_starts_behind_the_line_end_before_it() -> None:
+    lines = [b"%d" % number for number in range(1, 3_001)]
+    text = b"\n".join(lines)
+    found = [start_of_line(text, number) for number in range(1, 3_001)]
+    assert [text[start:].partition(b"\n")[0] for start in found] == lines
+    assert start_of_line(text, 3_001) is None
+    assert start_of_line(b"", 1) == 0
+    assert start_of_line(b"a\n", 2) == 2
+    assert start_of_line(b"a\n", 3) is None

@@ -19,6 +19,7 @@ _QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
 _WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _WORD_BEFORE = re.compile(r"[\w$]*\Z")
 _WORD_AFTER = re.compile(r"[\w$]*")
+_COUNTED_BYTES = 2048
 # A file may be longer than its size in the file system.
 _LEAST_PORTION = 1 << 16
 
@@ -170,6 +171,23 @@ class SourceTexts:
             return None
         finally:
             os.close(descriptor)
+
+
+def start_of_line(data: bytes, number: int) -> int | None:
+    """Return the offset of a line, from 1; None if the text has fewer lines."""
+    at, left = 0, number - 1
+    # Counting the line ends of a block takes as long as finding two of them.
+    while left > 0:
+        count = data.count(b"\n", at, at + _COUNTED_BYTES)
+        if count >= left:
+            break
+        left -= count
+        at += _COUNTED_BYTES
+        if at >= len(data):
+            return None
+    for _ in range(left):
+        at = data.index(b"\n", at) + 1
+    return at
 
 
 def _beginning(descriptor: int, size: int) -> bytes:

@@ -18,7 +18,7 @@ from winnow.search.answer.completeness import fractions
 from winnow.search.answer.places import place_in, reason
 from winnow.search.answer.shorten import shorten
 from winnow.search.answer.snippets import FEWER_LINES, LINES, Excerpt, Wanted
-from winnow.text.lines import SourceTexts
+from winnow.text.lines import SourceTexts, start_of_line
 from winnow.text.paths import PathResolver
 from winnow.text.scope import Scope
 from winnow.types import Answer, Completeness, DefinedHere, Hit, PageParams, Result
@@ -104,17 +104,23 @@ class CurrentTexts:
         real = self._real(path)
         return os.path.isfile(real) or Path(real) in self._open
 
-    def lines(self, path: str, last: int | None = None) -> list[str] | None:
-        """Return the lines of a file, up to line ``last``; None if it is too large or not text."""
+    def lines(self, path: str, last: int | None = None, first: int = 1) -> list[str] | None:
+        """Return the lines of a file, up to line ``last``; None if it is too large or not text.
+        Those before line ``first`` are not read: they are empty."""
         source = self._sources.read(self._real(path))
         if source is None:
             return None
-        # Decoding everything at once is fast, and most lines come before the hit anyway.
-        text = source.data.decode("utf-8", "replace")
-        lines = text.split("\n", -1 if last is None else last)[:last]
-        if lines and not lines[-1] and (last is None or len(lines) < last):
+        start = start_of_line(source.data, first)
+        if start is None:
+            return []
+        text = source.data[start:].decode("utf-8", "replace")
+        count = None if last is None else max(0, last - first + 1)
+        lines = text.split("\n", -1 if count is None else count)[:count]
+        if lines and not lines[-1] and (count is None or len(lines) < count):
             del lines[-1]
-        return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
+        if "\r" in text:
+            lines = [line.removesuffix("\r") for line in lines]
+        return [""] * (first - 1) + lines
 
     def data(self, path: str) -> bytes | None:
         """Return the text of a file in UTF-8; None if it is too large or not text."""
@@ -145,7 +151,7 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
 
     if hit.kind == "file":
         return current(hit.first, hit.last) if texts.is_there(hit.path) else None
-    lines = texts.lines(hit.path, hit.last)
+    lines = texts.lines(hit.path, hit.last, hit.first or 1)
     if lines is None:
         if not texts.is_there(hit.path):
             return None
