@@ -38,4 +38,6 @@ def _numbered(text: str, pattern: re.Pattern[str], group: int) -> Iterator[tuple
 
 def is_import(line: str) -> bool:
     """Return True if a line imports or re-exports."""
-    return next(imports_of(line), None) is not None
+    if _IMPORT.match(f"\n{line}"):
+        return True
+    return ("require" in line or "@import" in line) and _IMPORTED.search(line) is not None
