@@ -60,6 +60,8 @@ async def begin_index(
     """Begin an index as :func:`open_and_begin_index` does, for a search that opens it itself."""
     if not workspace.config.index.enabled:
         return []
+    if enable is None and _has_begun(workspace):
+        return []
     if enable and not may_be_indexed(workspace):
         return [f"a home folder is not indexed by a search: use `{COMMAND}`"]
     if enable is False or not any_may_be_indexed(workspace):
@@ -75,6 +77,14 @@ async def begin_index(
     except IndexUnavailable as error:
         return [error.message]
     return []
+
+
+def _has_begun(workspace: EngineWorkspace) -> bool:
+    """Return True if no search needs to begin the index: in a server, if a build was requested, and
+    otherwise if the index is complete. Tells sooner than which folders may be indexed."""
+    if workspace.lifetime is Lifetime.SERVER:
+        return workspace.has_index and workspace.index.build_was_requested
+    return _is_complete(workspace)
 
 
 async def _is_to_begin(workspace: EngineWorkspace) -> bool:
