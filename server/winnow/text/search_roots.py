@@ -66,7 +66,7 @@ class SearchRoots:
 
     def existing(self, folders: Sequence[Path]) -> list[Path]:
         """Return the same roots, or an empty list instead of an error."""
-        return [root for root in self._repositories(folders) if root.is_dir()]
+        return list(filter(os.path.isdir, self._repositories(folders)))
 
     def _repositories(self, folders: Sequence[Path]) -> list[Path]:
         known_folders, found, until = self._cached
@@ -83,7 +83,7 @@ def _existing(
         raise NoWorkspace
     if not roots:
         raise RootRefused(shown_folder(folders[0]), refusal(folders[0]))
-    existing = [root for root in roots if root.is_dir()]
+    existing = list(filter(os.path.isdir, roots))
     if not existing:
         raise NotFound(shown_folder(roots[0]))
     return existing
