@@ -65,10 +65,36 @@ async def test_after_a_while_texts_are_enough(
     built.may_build.set()
 
 
-async def test_in_a_larger_folder_it_does_not_wait(
+async def test_in_a_larger_folder_texts_are_enough(
     workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(begin, "FEW_FILES", -1)
+    monkeypatch.setattr(begin, "START_SECONDS", 500.0)
+    monkeypatch.setattr(begin, "SOME_FILES_SECONDS", 600.0)
+    Built(workspace).may_build.set()
+    await asyncio.wait_for(asked(workspace), 60)
+    assert workspace.index.state().knows_all_texts
+
+
+@pytest.mark.parametrize(("start", "most"), [(0.1, 0.2), (0.0, 6000.0)])
+async def test_in_a_larger_folder_it_stops_waiting_if_the_texts_are_late(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch, start: float, most: float
+) -> None:
+    monkeypatch.setattr(begin, "FEW_FILES", -1)
+    monkeypatch.setattr(begin, "START_SECONDS", start)
+    monkeypatch.setattr(begin, "SOME_FILES_SECONDS", most)
+    built = Built(workspace)
+    await asyncio.wait_for(asked(workspace), 60)
+    assert workspace.is_indexing
+    built.may_build.set()
+
+
+async def test_in_a_large_folder_it_does_not_wait(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(begin, "FEW_FILES", -1)
+    monkeypatch.setattr(begin, "SOME_FILES", -1)
+    monkeypatch.setattr(begin, "SOME_FILES_SECONDS", 600.0)
     monkeypatch.setattr(begin, "MANY_FILES_SECONDS", 600.0)
     built = Built(workspace)
     await asyncio.wait_for(asked(workspace), 60)
