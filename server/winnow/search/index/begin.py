@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from typing import Any
 
 from winnow.errors import IndexUnavailable
@@ -161,11 +162,12 @@ async def _wait(
     unlimited, and the texts of all files are enough, in a small folder after a while. Otherwise,
     the next command would have to index the definitions.
     """
-    seconds = workspace.index_seconds
-    if seconds == 0:
+    files = await count_files(workspace)
+    most = _most_seconds(files, workspace.index_seconds, in_background)
+    if most == 0:
         return
     doing = f"indexing this folder{' in the background' if in_background else ''}"
-    notice = doing if seconds is None else f"{doing}; this search waits at most {seconds:g} s"
+    notice = f"{doing}; this search waits at most {most:g} s" if most < math.inf else doing
     begin = asyncio.get_running_loop().time()
     with contextlib.ExitStack() as stack:
         skipped = stack.enter_context(progress.waiting(notice))
@@ -174,39 +176,46 @@ async def _wait(
         stack.callback(skipping.cancel)
         while not (building.done() or skipped.is_set() or workspace.index.state().knows_all):
             waited = asyncio.get_running_loop().time() - begin
-            left = _limit(workspace, waited, in_background) - waited
-            if left <= 0 or (in_background and _is_enough(workspace, waited)):
+            if (
+                waited >= most
+                or (FEW_FILES < files <= SOME_FILES and _is_late(workspace, waited))
+                or (in_background and _is_enough(workspace, files, waited))
+            ):
                 break
             _report(workspace, doing, progress)
             await asyncio.wait(
                 {building, skipping},
-                timeout=min(left, REPORT_SECONDS),
+                timeout=min(most - waited, REPORT_SECONDS),
                 return_when=asyncio.FIRST_COMPLETED,
             )
 
 
-def _limit(workspace: EngineWorkspace, waited: float, in_background: bool) -> float:
-    seconds = workspace.index_seconds
+def _most_seconds(files: int, seconds: float | None, in_background: bool) -> float:
     if seconds is None:
-        return float("inf")
-    state = workspace.index.state()
-    if state.files_total <= FEW_FILES:
+        return math.inf
+    if files <= FEW_FILES:
         return seconds
-    if state.files_total <= SOME_FILES:
-        due = (waited - START_SECONDS) / (SOME_FILES_SECONDS - START_SECONDS)
-        is_on_time = _indexed_texts(state) >= due * state.files_total
-        return min(seconds, SOME_FILES_SECONDS) if is_on_time else 0.0
+    if files <= SOME_FILES:
+        return min(seconds, SOME_FILES_SECONDS)
     return 0.0 if in_background else min(seconds, MANY_FILES_SECONDS)
+
+
+def _is_late(workspace: EngineWorkspace, waited: float) -> bool:
+    """Return True if the texts of some thousand files won't be indexed in time."""
+    if workspace.index_seconds is None:
+        return False
+    due = (waited - START_SECONDS) / (SOME_FILES_SECONDS - START_SECONDS)
+    state = workspace.index.state()
+    return _indexed_texts(state) < due * state.files_total
+
+
+def _is_enough(workspace: EngineWorkspace, files: int, waited: float) -> bool:
+    is_time = files > FEW_FILES or waited >= DEFINITIONS_SECONDS
+    return is_time and workspace.index.state().knows_all_texts
 
 
 def _indexed_texts(state: IndexState) -> int:
     return state.texts_indexed or state.files_indexed
-
-
-def _is_enough(workspace: EngineWorkspace, waited: float) -> bool:
-    state = workspace.index.state()
-    is_late = state.files_total > FEW_FILES or waited >= DEFINITIONS_SECONDS
-    return is_late and state.knows_all_texts
 
 
 def _report(workspace: EngineWorkspace, doing: str, progress: Progress) -> None:
