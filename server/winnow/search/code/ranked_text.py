@@ -17,6 +17,7 @@ from winnow.errors import IndexUnavailable, SearchTimedOut, TermsTooBroad
 from winnow.index.postings.terms import stem
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.local import ranked
+from winnow.ranking.semantic.path_index import KINDS
 from winnow.ranking.term_matches import matches_of
 from winnow.ranking.unknown_words import if_many
 from winnow.search.answer.completeness import incomplete
@@ -42,6 +43,9 @@ from winnow.workspace import EngineWorkspace
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
 ELSEWHERE = 0.2
+# The factor for a whole string that is neither a key nor the value of one, as a setting is where
+# code declares it. Files with keys come before those with strings, and these before others.
+PASSED = 0.5
 # The factor for the first line of pasted code, which usually defines what follows.
 FIRST = 2.0
 # With this share of words that no file has, other forms of these are searched for; a shorter
@@ -284,21 +288,47 @@ def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
     texts = [text.strip("\"'") for text in texts]
     any_text = "|".join(map(re.escape, texts))
     as_word = re.compile(rf"(?<!\w)(?:{any_text})(?!\w)", re.I)
-    as_string = re.compile(rf"([\"'`])(?:{any_text})\1", re.I)
+    string = "(?:{})".format("|".join(f"{quote}(?:{any_text}){quote}" for quote in "\"'`"))
+    as_string = re.compile(string, re.I)
+    # A variable of a shell, the label of an option in its `case`, or a property of a file of
+    # settings.
+    as_assigned = re.compile(
+        rf"\s*(?:\w+\s+)?(?:{any_text})\s*(?::(?!:)|=(?!=))"
+        rf"|\s*(?:-\w\s*\|\s*)?(?=--)(?:{any_text})\s*[|)]"
+    )
+    as_key = re.compile(rf"(?<![=!<>])[:=]\s*{string}|(?<!case ){string}\s*(?::|=(?!=))", re.I)
+
+    def is_key(line: str) -> bool:
+        if as_assigned.match(line) and not _sets_others(hit.path):
+            return True
+        return bool(as_key.search(line)) and not is_aside(hit.path)
 
     def similarity(line: str) -> float:
         value = 1.0 if any(text in line for text in texts) else OTHER_CASE
         value *= 1.0 if as_word.search(line) else PART_OF_WORD
         defined = definition_in(line)
         is_defined = defined is not None and defined.name in texts
-        return value * (1.0 if is_defined or as_string.search(line) else ELSEWHERE)
+        if is_defined or is_key(line):
+            return value
+        return value * (PASSED if as_string.search(line) else ELSEWHERE)
 
-    values = {number: similarity(candidate.lines[number].text) for number in hit.marks}
+    lines = {number: candidate.lines[number].text for number in hit.marks}
+    values = {number: similarity(line) for number, line in lines.items()}
+    score = hit.score * max(values.values(), default=OTHER_CASE)
+    if any(map(is_key, lines.values())):
+        score = (1 + score) / 2
+    elif any(map(as_string.search, lines.values())) and not is_aside(hit.path):
+        score = (PASSED + score) / 2
     return msgspec.structs.replace(
         hit,
-        score=round(hit.score * max(values.values(), default=OTHER_CASE), 4),
+        score=round(score, 4),
         marks={number: hit.marks[number] * value for number, value in values.items()},
     )
+
+
+def _sets_others(path: str) -> bool:
+    """Return True for a test, a guide and the like: what they assign is not the program's."""
+    return any(pattern.search(path) for kind, pattern, _ in KINDS if kind != "data")
 
 
 def is_aside(path: str) -> bool:
