@@ -471,6 +471,9 @@ REFUSED = "Payment of 12 was refused by the bank"
         f"I cannot pay\n\n```\nForgot your password\n../pay/a.rst:4:{REFUSED}\n```\n",
         f"{REFUSED}\nError: no such file",
         f"{REFUSED}\n\nterminate called after throwing an instance of 'shop::Closed'",
+        f"{REFUSED} when I pay twice\n\nThat began with version 3.",
+        f"[Bug]: the shop says {REFUSED} after an update",
+        f"Second payment crashes with error: {REFUSED}",
     ],
 )
 async def test_a_message_in_a_report_is_found(workspace: EngineWorkspace, report: str) -> None:

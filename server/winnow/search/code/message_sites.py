@@ -50,6 +50,8 @@ MOST_MESSAGES = 3
 # Lines of a report that a program may have printed, and the least number of words of one in a code
 # block.
 MOST_PRINTED, PRINTED_WORDS = 6, 2
+# A title is cut at each of its first circumstances: a message may contain such words, too.
+MOST_CIRCUMSTANCES = 3
 # A code block lists properties of the machine if it has so many, and no more other lines.
 LEAST_PROPERTIES = 3
 MOST_SITES = 5
@@ -98,6 +100,19 @@ _CODE = re.compile(r"(?:[$>#%] |>>>|[^\w\[(\"'<]).*|.*[{};=,(]\s*$|.*\w\(.*")
 _PLACE = re.compile(r"^[^\s:]+:\d{1,7}:(?:\d{1,7}:)? ?")
 # A property of the machine, such as `Python version: 3.11`.
 _PROPERTY = re.compile(r"[A-Z][\w ]{1,30}:\s")
+# What a title says around a message: "Import fails with no such group when the name has a space".
+_INTRODUCTION = re.compile(
+    r"\b(?:(?:crash|fail)(?:s|es|ed|ing)? with|display(?:s|ed|ing)?|gets?|getting|got|log(?:s|ged)|"
+    r"print(?:s|ed)?|rais(?:es|ed|ing)|report(?:s|ed|ing)?|return(?:s|ed|ing)?|sa(?:ys|id|ying)|"
+    r"sees?|seeing|show(?:s|ed|ing)?|throw(?:s|ing)?)\b"
+    r"(?: an?\b| the\b)?(?: (?:error|exception|message|warning))*:? ",
+    re.I,
+)
+_CIRCUMSTANCE = re.compile(
+    r",? (?:after|as soon as|because|before|during|even|every time|if|on|since|unless|until|when|"
+    r"whenever|while|with|without)\b",
+    re.I,
+)
 # "Is the file open?", but also "can call this only once" and "no such name; did you mean …?"
 _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 
@@ -342,8 +357,10 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
         yield from (_Message(ErrorMessage(text), PROBABLE_SHARE) for text in _logged(parts))
     # Reports quote labels to tell what somebody did.
     may_be_label = not (errors or parts.prose or parts.code)
-    texts = dict.fromkeys([_LABEL.sub("", parts.written_title), *parts.quotes[:MOST_MESSAGES]])
+    title = _LABEL.sub("", parts.written_title)
+    texts = dict.fromkeys([title, *parts.quotes[:MOST_MESSAGES]])
     found = [_message(text, may_be_label=may_be_label) for text in texts]
+    found += _in_title(title)
     printed = (text for text in _printed(parts) if text not in texts)
     # "Warning, treated as error" says less than the line below it.
     longest_first = sorted(itertools.islice(printed, MOST_PRINTED), key=len, reverse=True)
@@ -367,6 +384,20 @@ def _message(text: str, *, is_printed: bool = False, may_be_label: bool = False)
         return _Message(error, math.inf)
     is_label = may_be_label and len(text.split()) in LABEL_WORDS
     return _Message(error, is_label=True) if is_label else None
+
+
+def _in_title(title: str) -> Iterator[_Message]:
+    """Yield the messages that parts of a title may be; a string must make all of one."""
+    introduction = _INTRODUCTION.search(title)
+    for begin in (0, introduction.end()) if introduction else (0,):
+        circumstances = itertools.islice(_CIRCUMSTANCE.finditer(title, begin), MOST_CIRCUMSTANCES)
+        for end in [len(title), *(found.start() for found in circumstances)]:
+            text = title[begin:end]
+            words = len(text.split())
+            is_sentence = words > PRINTED_WORDS and text[0].isupper()
+            fails = words >= PRINTED_WORDS and _FAILURE.search(text)
+            if text != title and (is_sentence or fails) and not _ASKS.match(text):
+                yield _Message(ErrorMessage(text), math.inf)
 
 
 def _printed(parts: QueryParts) -> Iterator[str]:
