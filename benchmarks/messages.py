@@ -1,12 +1,14 @@
 """Find the code that reports a message of any program, with values in place of its placeholders.
 
-    python benchmarks/messages.py FOLDER … [--queries N] [--seed N] [--system NAME …] [--failures]
+    python benchmarks/messages.py FOLDER … [--queries N] [--seed N] [--system NAME …] [--in-title]
+                                 [--failures]
 
 Each folder is a clone of a repository. The queries are texts of its own code, chosen at random: in
 the code, they are on the line of a raised error or a log, outside of tests. Values replace the
 placeholders, because a person pastes what was printed. A row is right if its lines contain the text
 with the placeholders, in any file: the same text may be in several. `first` and `top 3` are the
-shares of queries with such a row. The systems are those of `errors.py`.
+shares of queries with such a row. With `--in-title`, a message is within the sentence of
+a title. The systems are those of `errors.py`.
 """
 
 from __future__ import annotations
@@ -38,6 +40,14 @@ _PLACEHOLDER = re.compile(
     r"%[-+ #0]*\d*(?:\.\d+)?[sdvqrxfTwup]|%\(\w+\)[sdr]|[$#]\{[^}]*\}|\{[^{}\s]*\}|"
     r"\\\([^)]*\)|\$\w+"
 )
+# Titles of reports.
+_TITLES = (
+    "{} when the name contains a space",
+    "Import fails with {} after an update",
+    "[Bug]: the server crashes with {} on startup",
+    "Login page shows the error message {}",
+    "Since 2.4 saving a record returns {}",
+)
 _VALUES = ("/tmp/x/data.bin", "example.com", "17", "my-name", "foo42")
 
 
@@ -49,11 +59,14 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=40, help="the number for each folder")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--system", action="append", choices=SYSTEMS)
+    parser.add_argument("--in-title", action="store_true")
     parser.add_argument("--failures", action="store_true", help="print queries without a right row")
     options = parser.parse_args()
     print(f"{'':24}{'system':18}{'queries':>8}{'first':>8}{'top 3':>8}")
     for folder in options.folders:
         queries = chosen(messages_of(folder), options.queries, random.Random(options.seed))
+        if options.in_title:
+            queries = list(map(in_title, queries, itertools.cycle(_TITLES)))
         for system in options.system or ("winnow", "ripgrep"):
             answers = SYSTEMS[system](folder, queries)
             if answers is None:
@@ -109,6 +122,11 @@ def printed(text: str) -> str:
     values: Iterator[str] = itertools.cycle(_VALUES)
     plain = re.sub(r"\\[nt]", " ", text)
     return " ".join(_PLACEHOLDER.sub(lambda _: next(values), plain).replace("\\", "").split())
+
+
+def in_title(query: Query, title: str) -> Query:
+    """Return a query with the message in a title."""
+    return query._replace(text=title.format(query.text.rstrip(" .:!")))
 
 
 def is_telling(query: Query) -> bool:
