@@ -283,12 +283,3 @@ def test_the_name_of_an_unreadable_file_is_no_lack_of_memory() -> None:
     stderr = "rg: ./memory allocation of 9 bytes failed: Permission denied (os error 13)\n"
     assert not ripgrep.ran_out_of_memory(2, stderr)
     assert ripgrep.ran_out_of_memory(-6, "memory allocation of 9 bytes failed\n")
-
-
-def test_errors_of_ignore_files_are_no_errors_of_a_param(tmp_path: Path) -> None:
-    (tmp_path / ".ignore").write_text("[z-a]\n")
-    done = subprocess.run(
-        [RG, *ripgrep.SAFE, "-e", "a", "--", tmp_path, tmp_path / "gone"], capture_output=True
-    )
-    assert (done.returncode, b"gone" in done.stderr) == (2, True)
-    assert ripgrep.pattern_problem(2, done.stderr.decode()) is None

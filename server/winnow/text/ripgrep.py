@@ -32,9 +32,8 @@ MATCH = b'{"type":"match"'  # the start of a matching line's record
 NO_CONFIG = "--no-config"
 # Editors apply .gitignore files outside git repositories, too; ripgrep needs an option for that.
 NO_REQUIRE_GIT = "--no-require-git"
-# ripgrep dies of SIGBUS if a memory-mapped file is truncated during the search. Messages about the
-# lines of ignore files look like one about a glob of the caller, and there can be thousands.
-SAFE = (NO_CONFIG, "--no-mmap", "--no-ignore-messages", "--color=never", NO_REQUIRE_GIT)
+# ripgrep dies of SIGBUS if a memory-mapped file is truncated during the search.
+SAFE = (NO_CONFIG, "--no-mmap", "--color=never", NO_REQUIRE_GIT)
 
 # Paths on one command line, in bytes. Windows allows 32 KiB in total, Linux 128 KiB per argument.
 ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
@@ -441,7 +440,8 @@ def pattern_problem(exit_code: int, stderr: str) -> str | None:
     """
     if exit_code in (0, 1) or unreadable_files(stderr):
         return None
-    # Errors about files come before one about the pattern, and their names may contain any words.
+    # Errors about an ignore file come before one about the pattern. Errors about files may contain
+    # any words, in the names.
     general = _FILE_ERROR.sub("", stderr)
     pattern = re.search(r"^rg: .*(?:regex|pattern contains)", general, re.M)
     if pattern:
