@@ -118,6 +118,11 @@ class IndexState(Result, frozen=True, kw_only=True):
         return self.state in ("ready", "stale")
 
     @property
+    def known_texts(self) -> int:
+        """The number of files of which at least the text is indexed."""
+        return max(self.files_indexed, self.texts_indexed or 0)
+
+    @property
     def knows_all_texts(self) -> bool:
         """True if at least the texts of all files are indexed."""
         return self.knows_all or (self.texts_indexed or 0) >= self.files_total > 0

@@ -279,7 +279,7 @@ async def _find_passages(
     # Files that other requests have read, without an index, are not an index.
     is_missing = state.state == "none" and not workspace.index.has_complete_folder
     known = len(indexed.known) if indexed is not None else 0
-    known = max(known, state.files_indexed, state.texts_indexed or 0)
+    known = max(known, state.known_texts)
     share = known / max(state.files_total, 1)
     is_begun = share >= LEAST_SHARE or workspace.index.has_complete_folder
     if indexed is None or is_missing or not indexed.known or not is_begun:
@@ -299,8 +299,7 @@ async def _find_passages(
 
 
 def _knows_nearly_all_texts(state: IndexState) -> bool:
-    texts = max(state.files_indexed, state.texts_indexed or 0)
-    return state.knows_all_texts or texts >= NEARLY_ALL * state.files_total > 0
+    return state.knows_all_texts or state.known_texts >= NEARLY_ALL * state.files_total > 0
 
 
 def _engine(indexed: IndexHits) -> Engine:

@@ -17,7 +17,7 @@ from winnow.index.builder.passes import TEXT_SHARE
 from winnow.processes.waiting import run_to_end
 from winnow.search.index.background import open_index
 from winnow.search.index.indexable import COMMAND, any_may_be_indexed, count_files, may_be_indexed
-from winnow.types import IndexState, Progress
+from winnow.types import Progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
 # How often a search that waits for the index reports its progress.
@@ -97,11 +97,10 @@ def _has_begun(workspace: EngineWorkspace) -> bool:
 async def _is_to_begin(workspace: EngineWorkspace) -> bool:
     if workspace.is_indexing or _is_complete(workspace):
         return False
-    return await _is_small_or_begun(workspace)
+    return await _is_small_or_begun(workspace, await count_files(workspace))
 
 
-async def _is_small_or_begun(workspace: EngineWorkspace) -> bool:
-    files = await count_files(workspace)
+async def _is_small_or_begun(workspace: EngineWorkspace, files: int) -> bool:
     is_small = files < workspace.config.index.auto_index_threshold
     return is_small or await workspace.index.count_indexed_files() > BEGUN * files
 
@@ -131,15 +130,17 @@ async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consen
         return False
     if consent:
         await _build(workspace, progress, consent=True)
-    elif not (workspace.is_indexing or await _is_small_or_begun(workspace)):
+        return True
+    files = await count_files(workspace)
+    if not (workspace.is_indexing or await _is_small_or_begun(workspace, files)):
         return False
-    elif building := workspace.start_indexing(False):
-        await _wait(workspace, building, progress, in_background=True)
+    if building := workspace.start_indexing(False):
+        await _wait(workspace, building, progress, files, in_background=True)
     else:
         building = asyncio.create_task(_build(workspace, Progress(), consent=False))
         workspace.record_build(building)
         try:
-            await _wait(workspace, building, progress)
+            await _wait(workspace, building, progress, files)
         finally:
             building.cancel()
             # What is indexed so far is in the store, and the next command goes on.
@@ -153,16 +154,16 @@ async def _wait(
     workspace: EngineWorkspace,
     building: asyncio.Task[Any],
     progress: Progress,
+    files: int,
     *,
     in_background: bool = False,
 ) -> None:
-    """Wait for the index, for a limited time, or until the user skips the wait.
+    """Wait for the index of so many files, for a limited time, or until the user skips the wait.
 
     A build that goes on ``in_background`` is not waited for in a large folder, unless the time is
     unlimited, and the texts of all files are enough, in a small folder after a while. Otherwise,
     the next command would have to index the definitions.
     """
-    files = await count_files(workspace)
     most = _most_seconds(files, workspace.index_seconds, in_background)
     if most == 0:
         return
@@ -178,7 +179,7 @@ async def _wait(
             waited = asyncio.get_running_loop().time() - begin
             if (
                 waited >= most
-                or (FEW_FILES < files <= SOME_FILES and _is_late(workspace, waited))
+                or _is_late(workspace, files, waited)
                 or (in_background and _is_enough(workspace, files, waited))
             ):
                 break
@@ -200,13 +201,13 @@ def _most_seconds(files: int, seconds: float | None, in_background: bool) -> flo
     return 0.0 if in_background else min(seconds, MANY_FILES_SECONDS)
 
 
-def _is_late(workspace: EngineWorkspace, waited: float) -> bool:
+def _is_late(workspace: EngineWorkspace, files: int, waited: float) -> bool:
     """Return True if the texts of some thousand files won't be indexed in time."""
-    if workspace.index_seconds is None:
+    if workspace.index_seconds is None or not FEW_FILES < files <= SOME_FILES:
         return False
     due = (waited - START_SECONDS) / (SOME_FILES_SECONDS - START_SECONDS)
     state = workspace.index.state()
-    return _indexed_texts(state) < due * state.files_total
+    return state.known_texts < due * state.files_total
 
 
 def _is_enough(workspace: EngineWorkspace, files: int, waited: float) -> bool:
@@ -214,14 +215,10 @@ def _is_enough(workspace: EngineWorkspace, files: int, waited: float) -> bool:
     return is_time and workspace.index.state().knows_all_texts
 
 
-def _indexed_texts(state: IndexState) -> int:
-    return state.texts_indexed or state.files_indexed
-
-
 def _report(workspace: EngineWorkspace, doing: str, progress: Progress) -> None:
     state = workspace.index.state()
     message, total, indexed = doing[:1].upper() + doing[1:], state.files_total, state.files_indexed
-    texts = _indexed_texts(state)
+    texts = state.known_texts
     if texts < total:
         message += f": {texts:,} of {total:,} files"
     elif total:
