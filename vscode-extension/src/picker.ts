@@ -286,13 +286,7 @@ export class Picker {
       const repeatLater = () => this.repeatLater(Math.max(REPEAT_MS, took / REPEAT_SHARE))
       this.searchId = found.searchId
       this.stored = undefined
-      if (found.list.rows.length && box.shows(this.state, found.list)) {
-        this.state = next()
-        this.showTitle()
-        repeatLater()
-      } else {
-        this.update(next, repeatLater)
-      }
+      this.update(next, repeatLater)
     } catch (error) {
       log.info(`Could not repeat the search: ${messageOf(error)}`)
     }
@@ -381,7 +375,7 @@ export class Picker {
   // --- the list ----------------------------------------------------------------------------
 
   private render(): void {
-    const { rows, chosenCount, active, hasMoved } = this.state
+    const { rows, chosenCount, hasMoved } = this.state
     const items: Item[] = rows.map((row) => ({
       row,
       label: `$(${row.icon}) ${row.name}`,
@@ -394,14 +388,24 @@ export class Picker {
       const label = chosenCount ? 'also found' : 'not chosen by the model'
       items.splice(chosenCount, 0, { label, kind: vscode.QuickPickItemKind.Separator })
     }
-    // A row that the user moved to stays where it is on the screen.
-    this.pick.keepScrollPosition = hasMoved && this.renderedAt > 0
-    this.renderedAt = Date.now()
     this.timers.clear('wait')
-    this.pick.items = items.length ? items : this.emptyItems()
-    if (rows.length) this.pick.activeItems = items.filter(({ row }) => row && row.key === active)
+    this.setItems(items.length ? items : this.emptyItems())
     this.showTitle()
     this.preview(hasMoved ? PREVIEW_MS : FIRST_PREVIEW_MS)
+  }
+
+  /** Change the list only if it looks different: that undoes moves that the editor has not reported yet. */
+  private setItems(items: readonly Item[]): void {
+    const { pick } = this
+    const { rows, active, hasMoved } = this.state
+    const isSame = pick.items.length === items.length && pick.items.every((item, index) => looksLike(item, items[index]))
+    if (isSame && pick.activeItems[0]?.row?.key === active) return
+    // A row that the user moved to stays where it is on the screen.
+    pick.keepScrollPosition = hasMoved && this.renderedAt > 0
+    this.renderedAt = Date.now()
+    if (!isSame) pick.items = items
+    // Without rows, the first action or note stays active.
+    if (rows.length) pick.activeItems = pick.items.filter(({ row }) => row && row.key === active)
   }
 
   private emptyItems(): Item[] {
@@ -583,6 +587,11 @@ export class Picker {
     this.stored = this.services.searches.add(search)
     this.services.searchesChanged()
   }
+}
+
+function looksLike(item: Item, other: Item | undefined): boolean {
+  const looks = ({ kind, label, description, detail, buttons }: Item) => [kind, label, description, detail, buttons?.length].join('\n')
+  return !!other && looks(item) === looks(other)
 }
 
 /** Wait until the events that the editor has sent have arrived: it answers in their order. */
