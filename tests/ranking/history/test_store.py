@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -223,8 +224,9 @@ def test_a_database_that_was_not_created_here_is_put_aside(tmp_path: Path, how: 
     ours.close()
     shutil.copy(file_of(tmp_path / "other"), tmp_path / "new")
     if how == "forged":
+        with contextlib.closing(sqlite3.connect(file_of(root))) as connection:
+            mark = connection.execute("SELECT mark FROM owner").fetchone()
         connection = sqlite3.connect(tmp_path / "new")
-        mark = sqlite3.connect(file_of(root)).execute("SELECT mark FROM owner").fetchone()
         connection.execute("UPDATE owner SET mark=?", mark)
         connection.commit()
         connection.close()
