@@ -255,8 +255,10 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer) -> No
     await asked.models.aclose()
 
 
-def async_generators() -> list[object]:
-    return [found for found in gc.get_objects() if isinstance(found, AsyncGeneratorType)]
+def suspended() -> list[object]:
+    """Return the asynchronous generators that have not ended."""
+    generators = (found for found in gc.get_objects() if isinstance(found, AsyncGeneratorType))
+    return [found for found in generators if found.ag_frame is not None]
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -266,14 +268,14 @@ async def test_no_suspended_generator_is_left_to_the_garbage_collector(
     asked = Asked(model_server, name)
     gc.collect()
     gc.disable()
-    before = async_generators()
+    before = suspended()
     try:
         pieces = asked.models.ask(asked.models.named(name), ModelRequest("s", "[f1] a.py", None))
         await anext(pieces)
         await pieces.aclose()  # type: ignore[attr-defined]
         del pieces
         # Generators that nothing refers to close in tasks of their own.
-        await until(lambda: all(found in before for found in async_generators()))
+        await until(lambda: all(found in before for found in suspended()))
     finally:
         gc.enable()
     await asked.models.aclose()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from winnow.config import ModelSettings
 from winnow.ranking.providers import ModelError, ModelRequest, Usage, model_errors, token_usage
-from winnow.ranking.providers.http import body_sent, client_options
+from winnow.ranking.providers.http import body_sent, client_options, iterating
 
 
 class AnthropicProvider:
@@ -35,7 +35,10 @@ class AnthropicProvider:
         cached: Any = 0
         stopped: str | None = None
         with model_errors(anthropic, self._key):
-            async with await self._create(self._client, request) as events:
+            async with (
+                await self._create(self._client, request) as stream,
+                iterating(stream) as events,
+            ):
                 async for event in events:
                     if event.type == "message_start":
                         usage = event.message.usage

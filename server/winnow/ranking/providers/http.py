@@ -57,6 +57,15 @@ def client_options(base_url: str) -> dict[str, Any]:
     return options
 
 
+def iterating(stream: Any) -> contextlib.aclosing[Any]:
+    """Return a context that iterates over an SDK's stream and then ends its private generator.
+
+    The two refer to each other: the garbage collector would close the generator in any thread, even
+    while the event loop runs it.
+    """
+    return contextlib.aclosing(getattr(stream, "_iterator", stream))
+
+
 async def body_sent(
     send: Callable[[httpx2.AsyncClient], Awaitable[object]], not_sent: type[Exception]
 ) -> bytes:

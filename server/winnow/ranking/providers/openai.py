@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
@@ -11,7 +10,7 @@ from openai.types.chat import ChatCompletionChunk
 
 from winnow.config import ModelSettings
 from winnow.ranking.providers import ModelError, ModelRequest, Usage, model_errors, token_usage
-from winnow.ranking.providers.http import body_sent, client_options
+from winnow.ranking.providers.http import body_sent, client_options, iterating
 
 # Reasons for an incomplete answer. Servers have many names for a normal end.
 CUT = frozenset({"length", "content_filter"})
@@ -39,10 +38,7 @@ class OpenAIProvider:
         with model_errors(openai, self._key):
             async with (
                 await self._create(self._client, request) as stream,
-                # The SDK's stream and its private generator refer to each other: the garbage
-                # collector would close the generator in any thread, even while the event loop
-                # runs it.
-                contextlib.aclosing(getattr(stream, "_iterator", stream)) as chunks,
+                iterating(stream) as chunks,
             ):
                 async for chunk in chunks:
                     for choice in chunk.choices[:1]:
