@@ -198,8 +198,8 @@ def train(
         "names": np.array(names),
         **_weighted_sum(data, names),
         **_packed([tree for model in boosters for tree in model.dump_model()["tree_info"]]),
-        "slope": np.float64(1),
-        "offset": np.float64(0),
+        "slope": np.array(1.0),
+        "offset": np.array(0.0),
     }
 
 
@@ -324,7 +324,7 @@ def with_probabilities(
         return float(np.logaddexp(0, np.where(y, -1, 1) * (line[0] * x + line[1])).sum())
 
     slope, offset = minimize(loss, np.array([1.0, 0.0]), method="Nelder-Mead").x
-    return {**arrays, "slope": np.float64(slope), "offset": np.float64(offset)}
+    return {**arrays, "slope": np.array(slope), "offset": np.array(offset)}
 
 
 # --- evaluation ------------------------------------------------------------------------------

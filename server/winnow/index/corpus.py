@@ -46,15 +46,15 @@ def merge(
             files = part.files + np.int32(numbers.first[place])
             parts.append(CorpusPart(part.segment, part.documents, files))
     texts = {path: record for path, record in unsaved.items() if record.contents is not None}
-    files = [numbers.of_document(path) for path in texts]
     if texts:
         # Two documents may have the same text.
         segment = in_memory(
             {record.key: record.contents for record in texts.values() if record.contents}
         )
         places = {key: place for place, key in enumerate(segment.keys)}
-        documents = [places[record.key] for record in texts.values()]
-        parts.append(CorpusPart(segment, np.array(documents, np.uint16), np.array(files, np.int32)))
+        documents = np.array([places[record.key] for record in texts.values()], np.uint16)
+        files = np.array([numbers.of_document(path) for path in texts], np.int32)
+        parts.append(CorpusPart(segment, documents, files))
     return Corpus(
         parts=parts,
         paths=numbers.paths,

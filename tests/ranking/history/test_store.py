@@ -171,7 +171,7 @@ def test_a_foreign_database_is_put_aside(tmp_path: Path) -> None:
     ],
 )
 def test_values_that_winnow_does_not_write_are_damage(
-    tmp_path: Path, column: str, value: object
+    tmp_path: Path, column: str, value: str | bytes | float
 ) -> None:
     store = HistoryStore.open(tmp_path)
     store.write([search("s")], [])

@@ -114,7 +114,8 @@ def _list(converter: Converter, value: Any, kind: Any) -> list[Any]:
             converted.append(converter.structure(element, of))
         except Exception as error:
             note = f"While structuring {kind} @ index {index}"
-            error.__notes__ = [IterableValidationNote(note, index, of)]  # type: ignore[attr-defined]
+            # The types of Python 3.10 don't have this attribute.
+            vars(error)["__notes__"] = [IterableValidationNote(note, index, of)]
             raise IterableValidationError(note, [error], kind) from error
     return converted
 

@@ -584,7 +584,7 @@ class Reader:
         with detect_damage():
             return self._execute(statement, values).fetchone()
 
-    def _rows_for_each(self, statement: str, values: Sequence[tuple[object, ...]]) -> list[Any]:
+    def _rows_for_each(self, statement: str, values: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return the rows of a statement that runs once for each tuple of values: faster than as
         many calls."""
         if self._stopped:
@@ -602,7 +602,7 @@ class Reader:
             found.update((os.fsdecode(path), row) for path, *row in self._rows(statement, *portion))
         return found
 
-    def _execute(self, statement: str, values: tuple[object, ...]) -> Cursor:
+    def _execute(self, statement: str, values: tuple[Any, ...]) -> Cursor:
         if self._stopped:
             raise ReaderStopped
         return self.connection.execute(statement, values)

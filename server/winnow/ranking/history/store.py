@@ -14,7 +14,7 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import apsw
 import msgspec
@@ -256,7 +256,7 @@ class HistoryStore:
         )
         return searches, events, last
 
-    def _read(self, searches: str, events: str, *values: object) -> Rows:
+    def _read(self, searches: str, events: str, *values: Any) -> Rows:
         """Return the rows under two conditions, which share their values."""
         with self._lock, detect_damage():
             self._connection.execute("BEGIN")  # one snapshot for both
