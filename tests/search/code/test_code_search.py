@@ -158,6 +158,20 @@ async def test_the_snippet_of_a_definition_has_its_first_line(index_files: Index
     assert (hit.snippet or "").startswith(brew[0])
 
 
+async def test_definitions_with_the_keyword_come_first(index_files: IndexFiles) -> None:
+    workspace = await index_files(
+        {
+            "card.proto": "message Card {\n}\n",
+            "card.py": "class Card:\n    pass\n",
+            "card.rs": "pub struct Card {\n}\n",
+        }
+    )
+    for query, path in (("class Card", "card.py"), ("struct Card", "card.rs")):
+        result = await search(workspace, query, limit=1)
+        assert [hit.path for hit in result.results] == [path]
+        assert result.total_found == 3
+
+
 @pytest.mark.parametrize(
     ("query", "kind", "expected"),
     [

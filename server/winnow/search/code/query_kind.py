@@ -47,7 +47,7 @@ class QueryReading(Struct, frozen=True):
     ``route`` is declared, or only named. A file whose path is its route serves the ``request``.
     ``line`` is the line that a path names, from 1. With a ``relation``, the wanted places are not
     those that define the symbol, but those that use it; if it ``is_start``, those where a program
-    starts.
+    starts. Definitions that begin with the keyword ``definer`` come first.
     """
 
     search: SearchType
@@ -59,6 +59,7 @@ class QueryReading(Struct, frozen=True):
     request: Request | None = None
     relation: Relation | None = None
     is_start: bool = False
+    definer: str = ""
 
 
 _HYPHENATED = re.compile(r"\w+(?:-\w+)+")
@@ -297,7 +298,8 @@ def _several_words(text: str) -> list[QueryReading]:
         return [_regex(text), meaning]
     defined = _DEFINERS.fullmatch(text)
     if defined and (defined[1] in _ONLY_CODE or not _is_plain(defined[2])):
-        symbol = _symbol(defined[2], f"`{defined[1]}` begins a definition")
+        why = f"`{defined[1]}` begins a definition"
+        symbol = QueryReading("symbol", defined[2], why, definer=defined[1])
         return [symbol, QueryReading("text", text, "it reads like code"), meaning]
     if _is_spaced_path(text):
         return [QueryReading("file", text, "it is a path"), meaning]

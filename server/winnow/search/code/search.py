@@ -298,7 +298,7 @@ async def _search(
         found = await find_entry_points(workspace, scope, progress)
     elif reading.search == "symbol":
         is_exact = search_type is None
-        found = await _symbols(workspace, scope, reading.wanted, wanted, progress, exact=is_exact)
+        found = await _symbols(workspace, scope, reading, wanted, progress, exact=is_exact)
     else:
         found = await _texts(workspace, scope, reading, progress)
     return Passages(found, "text")
@@ -324,13 +324,14 @@ async def _texts(
 async def _symbols(
     workspace: EngineWorkspace,
     scope: Scope,
-    name: str,
+    reading: QueryReading,
     wanted: int,
     progress: Progress,
     *,
     exact: bool,
 ) -> HitList:
     """Find definitions by name; if ``exact``, only those with this name, case-sensitive."""
+    name = reading.wanted
     if exact and not await _may_be_defined(workspace, scope, name):
         state = workspace.index.state()
         searched = "files were searched for lines that look like a definition"
@@ -341,15 +342,19 @@ async def _symbols(
         search = await find_symbols(
             *(workspace, scope, name, Progress()),
             exact=exact,
-            max_results=min(wanted, MOST_HITS),
+            # All of them, to put those with the keyword first.
+            max_results=MOST_HITS if reading.definer else min(wanted, MOST_HITS),
         )
     except IndexUnavailable as error:
         if not exact:
             raise
         return HitList(scope, [], 0, incomplete(error.message))
+    located = search.located()
+    if reading.definer:
+        located.sort(key=lambda found: not _begins_with(found[1], reading.definer))
     return HitList(
         scope,
-        [_symbol_hit(path, symbol) for path, symbol in search.located()],
+        [_symbol_hit(path, symbol) for path, symbol in located],
         search.found.total,
         search.completeness(),
         warnings=[*scope.warnings, *search.warnings],
@@ -373,6 +378,11 @@ async def _may_be_defined(workspace: EngineWorkspace, scope: Scope, name: str) -
             async for _ in found:
                 return True
     return False
+
+
+def _begins_with(symbol: FoundSymbol, keyword: str) -> bool:
+    """Return True if a keyword is before the name in the definition: `struct` in `pub struct A`."""
+    return keyword in (symbol.signature or "").partition(symbol.name)[0].split()
 
 
 def _symbol_hit(path: str, symbol: FoundSymbol) -> Hit:
