@@ -109,7 +109,7 @@ return {
         })
       )
       t.equal({}, details({ search_type_used = 'text', reason = 'search_type is text' }))
-      t.equal('no index', require('winnow.answer').notice(answer))
+      t.equal('no index', require('winnow.answer').notice('code', answer))
     end,
   },
   {
@@ -138,10 +138,12 @@ return {
       t.equal(true, answer.completeness.complete)
       t.equal(nil, answer.fallback)
       local texts = require('winnow.answer')
-      t.equal(nil, texts.notice(answer))
+      t.equal(nil, texts.notice('semantic', answer))
       local _, other = search('semantic', { query = 'kubernetes plugins' })
-      t.equal('no text file contains "kubernetes"', texts.notice(other))
-      t.equal(texts.notice(other), texts.details('keyword', other)[1])
+      t.equal('no text file contains "kubernetes"', texts.notice('semantic', other))
+      t.equal(texts.notice('semantic', other), texts.details('keyword', other)[1])
+      local _, corrected = search('semantic', { query = 'how are plugginz loaded' })
+      t.contains(texts.notice('semantic', corrected), "instead of 'plugginz'")
     end,
   },
   {

@@ -210,10 +210,15 @@ local function incomplete(completeness)
   return index and index.state == 'none' and 'no index' or 'incomplete'
 end
 
+-- Searches whose warnings say how the answer differs from what was asked, such as a corrected word.
+-- The warnings of others are about files and lines that were left out, and more frequent.
+local WARNS = { code = true, semantic = true }
+
 ---Return what the user should know first about an answer, in a few words, or nil.
+---@param mode winnow.Mode
 ---@param answer winnow.Answer
 ---@return string?
-function M.notice(answer)
+function M.notice(mode, answer)
   local completeness = answer.completeness
   if completeness.timed_out then
     return 'stopped early: out of time'
@@ -224,6 +229,7 @@ function M.notice(answer)
     or unread(answer.failed)
     or (is_narrowed(answer.terms) and 'broad terms narrowed')
     or (not completeness.complete and incomplete(completeness) or nil)
+    or (WARNS[mode] and answer.warnings[1] or nil)
 end
 
 -- What each search looks at.

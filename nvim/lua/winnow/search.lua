@@ -220,7 +220,7 @@ function Search:summary()
   end
   local parts = { answers.count(self.mode, self.answer, self.items) }
   parts[#parts + 1] = answers.ranked_by(self.answer)
-  parts[#parts + 1] = answers.notice(self.answer)
+  parts[#parts + 1] = answers.notice(self.mode, self.answer)
   return table.concat(parts, ' · ')
 end
 
