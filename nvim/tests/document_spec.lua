@@ -70,6 +70,16 @@ return {
     end,
   },
   {
+    'a hit in a text file opens the file itself',
+    function()
+      local folder = project()
+      vim.cmd('Winnow docs nothing')
+      t.press_in(t.finished_picker(), '<CR>')
+      t.equal(folder .. '/notes.txt', vim.api.nvim_buf_get_name(0))
+      t.equal(true, vim.bo.modifiable)
+    end,
+  },
+  {
     'a document without text shows the reason',
     function()
       local folder = project()

@@ -236,7 +236,8 @@ local function document_match(document, match)
   return {
     path = document.path,
     root = document.root,
-    file = without_fragment(match.preview_uri),
+    -- The lines of a text file are those of its text.
+    file = document.format ~= 'text' and without_fragment(match.preview_uri) or nil,
     open_uri = match.open_uri,
     lnum = match.line,
     col = match.column,

@@ -230,7 +230,8 @@ export function rowsOfDocument(document: DocumentMatches): Row[] {
     code: oneLine(match.text),
     reason: '',
     place: {
-      target: withoutLine(match.preview_uri),
+      // The lines of a text file are those of its text.
+      target: document.format === 'text' ? match.open_uri : withoutLine(match.preview_uri),
       line: match.line,
       columns: match.match_range,
     },
