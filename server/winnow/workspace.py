@@ -31,7 +31,7 @@ from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
 from winnow.text.scope import Filters, Scope, search_scope, unusable_file_warnings
 from winnow.text.search_roots import SearchRoots
-from winnow.text.selection import Selector
+from winnow.text.selection import Selector, file_type_globs
 
 if TYPE_CHECKING:
     from winnow.documents.library.library import DocumentLibrary, Reporting
@@ -283,9 +283,14 @@ class EngineWorkspace:
         files: Literal["workspace", "changed", "open"],
         follow_symlinks: bool,
     ) -> Scope:
-        """Confine a scope to changed or open files, or extend it to the targets of symlinks."""
+        """Confine a scope to changed or open files, or extend it to the targets of symlinks.
+
+        Raises InvalidParams for an unknown file type.
+        """
         if files != "workspace":
             return await Selector(ripgrep, self.installed, self.buffers).select(scope, files)
+        # ripgrep's own error would not suggest a type.
+        await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
         if follow_symlinks:
             return await with_links(ripgrep, scope, scope.filters.include_hidden)
         return scope

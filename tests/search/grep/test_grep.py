@@ -181,8 +181,8 @@ async def test_an_invalid_pattern_is_reported(workspace: EngineWorkspace) -> Non
         with pytest.raises(InvalidPattern, match=advice):
             await grep(workspace, pattern)
     assert (await grep(workspace, "load(", literal=True)).total_matches == 0
-    with pytest.raises(InvalidParams, match="file_types"):
-        await grep(workspace, "x", file_types=["nosuch"])
+    with pytest.raises(InvalidParams, match=r"file_types.*: tsx. Did you mean ts or typescript\?"):
+        await grep(workspace, "x", file_types=["tsx"])
 
 
 @pytest.mark.usefixtures("way")

@@ -30,6 +30,7 @@ from unending_ripgrep import UNENDING, unending_ripgrep
 from winnow.config import Config, merge_layer
 from winnow.errors import (
     EmptyQuery,
+    InvalidParams,
     InvalidPattern,
     LlmFailed,
     NoLlmAvailable,
@@ -675,6 +676,11 @@ async def test_an_answer_is_shortened_to_its_tokens_with_a_notice(
 async def test_an_empty_query(make_workspace: MakeWorkspace, project: Path) -> None:
     with pytest.raises(EmptyQuery, match="Search query is empty"):
         await search(make_workspace(project), "a", query=" \n\t")
+
+
+async def test_an_unknown_file_type(make_workspace: MakeWorkspace, project: Path) -> None:
+    with pytest.raises(InvalidParams, match=r"tsx. Did you mean ts or typescript\?"):
+        await search(make_workspace(project), "a", file_types=["tsx"])
 
 
 async def test_ripgrep_is_missing(make_workspace: MakeWorkspace, project: Path) -> None:

@@ -53,6 +53,7 @@ from winnow.text.buffers import unsaved_overlay
 from winnow.text.plural import counted
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Filters, Scope
+from winnow.text.selection import file_type_globs
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
@@ -243,6 +244,8 @@ async def _searched(request: KeywordRequest) -> TermSearch:
     """Return the matches of ripgrep."""
     workspace = request.workspace
     ripgrep = workspace.run_ripgrep()
+    # ripgrep's own error would not suggest a type.
+    await file_type_globs(ripgrep, request.scope.root, request.scope.filters.file_types)
     search = TermSearch(
         processes=workspace.processes,
         ignore_files=workspace.ignore_files,
