@@ -153,6 +153,10 @@ def test_nothing_found_is_one_line(project: Path) -> None:
             "winnow grep: There is no file or folder 'tets' in the workspace."
             " Did you mean 'tests'?",
         ),
+        (
+            ["how are plugins loaded", "scr"],
+            "winnow search: There is no file or folder 'scr' in the workspace. Did you mean 'src'?",
+        ),
     ],
 )
 def test_a_mistyped_word_is_reported_with_what_was_meant(

@@ -61,7 +61,7 @@ def parsed(parser: Parser, arguments: Sequence[str], folder: Path) -> argparse.N
         options.path = [*(options.path or ()), *rest]
     elif takes_rest:  # the archives of `winnow index export`
         options.where = [*options.where, *rest]
-    if is_question and any(not _is_path(path, folder) for path in options.path):
+    if is_question and not _are_paths(options.path, options.query, folder):
         # Without quotes: winnow how is a session deleted
         options.query, options.path = " ".join([options.query, *options.path]), []
     return options
@@ -76,6 +76,13 @@ def _with_whole_patterns(arguments: Sequence[str]) -> list[str]:
         else:
             whole.append(word)
     return whole
+
+
+def _are_paths(words: Sequence[str], query: str, folder: Path) -> bool:
+    """Return False if a word belongs to the question. A single word after one in quotes does not:
+    it is a mistyped path."""
+    is_quoted = len(query.split()) > 1
+    return (is_quoted and len(words) == 1) or all(_is_path(word, folder) for word in words)
 
 
 def _is_path(word: str, folder: Path) -> bool:
