@@ -132,6 +132,7 @@ def test_nothing_found_is_one_line(project: Path) -> None:
             "winnow read: Unknown option `--lines`. Did you mean `--spans`?",
         ),
         (["tree", "--qqq"], "winnow tree: Unknown option `--qqq`."),
+        (["tree", "-t", "py"], "winnow tree: Unknown option `-t`."),
         (["find-symbol", "--qqq"], "winnow find-symbol: Unknown option `--qqq`."),
         (
             ["--skip-bundle"],

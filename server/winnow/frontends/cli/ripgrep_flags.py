@@ -61,8 +61,9 @@ def add_flags(command: argparse.ArgumentParser, tool: Tool[Any, Any]) -> None:
     if "include" in names:
         glob = "search files that match the glob; with ! in front, all others"
         _append(command, "-g", "--glob", dest="globs", metavar="GLOB", help=glob)
-        types = "search files of this type, such as py"
-        _append(command, "-t", "--type", dest="file_types", metavar="TYPE", help=types)
+        if "file_types" in names:
+            types = "search files of this type, such as py"
+            _append(command, "-t", "--type", dest="file_types", metavar="TYPE", help=types)
         others = "don't search files of this type"
         _append(command, "-T", "--type-not", dest="types_not", metavar="TYPE", help=others)
     if tool.name == "grep":
