@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from commands import command
-from conftest import RIPGREP, child_environment, requires_posix, write_files
+from conftest import RIPGREP, child_environment, git_init, requires_posix, write_files
 from model_server import ModelServer
 from winnow import __version__
 from winnow.documents.extract import ocr
@@ -100,6 +100,24 @@ def test_paths_are_relative_to_the_current_folder(project: Path) -> None:
     assert done.stdout.splitlines()[0] == "../tests/test_loader.py:1"
     done = winnow(project / "src", "keyword-search", "q", "load_plugin", "--path", "loader.py")
     assert done.stdout.splitlines()[0] == "loader.py:2"
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("Makefile:1", "below:"),
+        ("src/b.py:1-2", "def brew(): ..."),
+        ("c.py:pour", "def pour(): ..."),
+    ],
+)
+def test_a_place_is_relative_to_the_folder_of_its_file(
+    place: str, line: str, tmp_path: Path
+) -> None:
+    folder = git_init(tmp_path / "r")
+    above = {"Makefile": "above:\n", "c.py": "def pour(): pass\n"}
+    below = {"Makefile": "below:\n", "b.py": "def brew(): ...\n", "c.py": "def pour(): ...\n"}
+    write_files(folder, above | {f"src/{name}": text for name, text in below.items()})
+    assert winnow(folder / "src", "read", place).stdout.splitlines()[-1].endswith(f"\t{line}")
 
 
 def test_file_names_cannot_send_terminal_commands(project: Path) -> None:

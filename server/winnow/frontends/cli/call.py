@@ -26,7 +26,15 @@ from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
 from winnow.search.shared.place import shared_place
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
-from winnow.text.paths import Located, is_symbol_name, lines_of_part, locate, path_of_uri
+from winnow.text.paths import (
+    Located,
+    is_symbol_name,
+    lines_of_part,
+    locate,
+    member_of,
+    path_of_uri,
+    place_of,
+)
 from winnow.text.sanitize import printable
 from winnow.text.scope import Filters
 from winnow.text.search_roots import repository_root
@@ -136,7 +144,14 @@ def params_of(tool: Tool[Any, Any], options: argparse.Namespace, folder: Path) -
 
 def _is_shared(path: str, folder: Path) -> bool:
     """Return True for a place in a repository of a cluster, such as `team/project:a.py`."""
-    return shared_place(path) is not None and not os.path.lexists(folder / path)
+    is_here = any(os.path.lexists(folder / one) for one in (path, _file_of(path)))
+    return shared_place(path) is not None and not is_here
+
+
+def _file_of(path: str) -> str:
+    """Return the file of a path that names lines or a symbol, such as `a.py:12` or `a.py:send`."""
+    file, *_ = place_of(path) or member_of(path) or (path,)
+    return file
 
 
 def _names_a_symbol(path: str, folder: Path) -> bool:
@@ -195,13 +210,15 @@ def _intersected(globs: Sequence[str], within: Sequence[str]) -> list[str]:
 def _from_folder(path: str, folder: Path) -> str:
     """Return a path that is relative to the caller's folder, unless it exists only relative to the
     repository's root."""
-    is_uri = re.match(r"[\w-]{2,}:", path)
+    is_uri = re.match(r"[\w-]{2,}:/", path)
     is_glob = GLOB_CHARACTERS.intersection(path) and not is_uri
     root = repository_root(folder)
-    means_root = is_uri or root == folder or os.path.lexists(root / path)
-    seen = os.path.join(folder, path)
-    if os.path.lexists(seen) or is_glob or not means_root:
-        return shown_path(os.path.abspath(seen))[0]
+    is_here, is_below_root = (
+        any(os.path.lexists(base / one) for one in (path, _file_of(path)))
+        for base in (folder, root)
+    )
+    if is_here or is_glob or not (is_uri or root == folder or is_below_root):
+        return shown_path(os.path.abspath(os.path.join(folder, path)))[0]
     return path
 
 
