@@ -59,7 +59,7 @@ _USAGE = (
     (re.compile(r'(?<="memory_mb": )[0-9.]+'), "68.4"),
     (re.compile(r'(?<="workers_memory_mb": )[0-9.]+'), "38.2"),
     (re.compile(r"[0-9.]+(?= MB in )"), "0.1"),
-    (re.compile(r"[0-9]+ workers, [0-9]+(?= MB of memory)"), "1 workers, 68"),
+    (re.compile(r"[0-9]+ workers?, [0-9]+(?= MB of memory)"), "1 worker, 68"),
 )
 
 

@@ -70,7 +70,8 @@ def _folder(status: FolderStatus, style: Style) -> Iterator[str]:
 
 def _processes(status: IndexStatus) -> Iterator[str]:
     if status.memory_mb is not None:
-        yield f"{status.workers} workers, {status.memory_mb:.0f} MB of memory with the server"
+        workers = counted(status.workers, "worker", "workers")
+        yield f"{workers}, {status.memory_mb:.0f} MB of memory with the server"
     if status.waits_for:
         yield f"background work waits: {printable(status.waits_for)}"
 

@@ -198,6 +198,9 @@ async def test_the_counts_of_a_stale_index_are_those_of_the_last_scan(
     [folder] = status.index.folders
     counts = f"  {folder.files_indexed} of {folder.files_total} files indexed"
     assert counts in TOOLS["index_status"].plain(status).split("\n")
+    one = msgspec.structs.replace(status.index, workers=1, memory_mb=68.0)
+    shown = TOOLS["index_status"].plain(msgspec.structs.replace(status, index=one))
+    assert "1 worker, 68 MB of memory with the server" in shown.split("\n")
     stale = msgspec.structs.replace(folder, state="stale")
     index = msgspec.structs.replace(status.index, folders=[stale])
     shown = TOOLS["index_status"].plain(msgspec.structs.replace(status, index=index))
