@@ -102,9 +102,9 @@ def test_arguments_are_rewritten_in_a_canonical_form(
         ("find . -name x foo", "foo", "paths must come before tests"),
         ("find . -name", "-name", "value is missing"),
         ("rga --rga-accurate x", "--rga-accurate", "settings are fixed"),
-        ("nonsense", "nonsense", "not an allowed program: grep, find"),
+        ("nonsense", "nonsense", "the programs are grep, find"),
         ("/bin/cat x", "/bin/cat", "without their path"),
-        ("'' x", "''", "not an allowed program"),
+        ("'' x", "''", "the programs are"),
         ("rg -r aaaaaaaaaa1000000 x", "-r aaaaaaaaaa1000000", "short text"),
     ],
 )  # fmt: skip

@@ -380,7 +380,7 @@ def offered() -> tuple[str, ...]:
 def program_of(name: str) -> Program:
     """Return the program of a name. Raise NotAllowed."""
     if name not in offered():
-        allowed = ", ".join(offered())
-        why = "name programs without their path" if "/" in name else "it is not an allowed program"
-        raise NotAllowed(name or "''", f"{why}: {allowed}")
+        allowed = f"the programs are {', '.join(offered())}"
+        why = f"pass programs without their path; {allowed}" if "/" in name else allowed
+        raise NotAllowed(name or "''", why)
     return PROGRAMS[name]
