@@ -123,9 +123,9 @@ def _relative(root: str, path: str, folder: str) -> str:
 
 
 def closing_line(result: Answer, summary: str, more: Sequence[str], style: Style) -> str:
-    """Return the notes below an answer for people, on one line."""
+    """Return the notes below an answer for people, each once, on one line."""
     notes = [summary, *more, *result.completeness.reasons, *result.warnings]
-    return style.dim("; ".join(map(printable, filter(None, notes))))
+    return style.dim("; ".join(dict.fromkeys(map(printable, filter(None, notes)))))
 
 
 def notes_of(

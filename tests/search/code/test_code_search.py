@@ -267,6 +267,10 @@ async def test_a_reason_is_given_once(unindexed: EngineWorkspace) -> None:
     result = await search(unindexed, "who calls no_such_name")
     assert result.reason.count("nothing is defined with the name no_such_name") == 1
     assert "in the files read so far (" in result.reason
+    result = await search(unindexed, "NoClass.load_plugin")
+    shown = text(result, Style(colour=False), None)
+    assert shown.count("NoClass.load_plugin") == 1
+    assert "nothing is defined with the name NoClass.load_plugin in the files read so far" in shown
 
 
 async def test_skipped_files_are_counted_for_agents_only_if_nothing_is_found(

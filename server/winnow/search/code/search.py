@@ -106,7 +106,7 @@ async def search_code(
             attempts.append(_Attempt(part, result))
     last = attempts[-1]
     found = last.result.found
-    if found.hits and (warning := _warning(last.reading, attempts[0].reading.wanted)):
+    if found.hits and (warning := _warning(last.reading, attempts[0])):
         found = msgspec.structs.replace(found, warnings=[*found.warnings, warning])
         last = _with_found(last, found)
     for attempt in attempts[:-1]:
@@ -180,12 +180,12 @@ def _readings(query: str, search_type: SearchType | None) -> list[QueryReading]:
     return [QueryReading(search_type, stripped, why)]
 
 
-def _warning(used: QueryReading, wanted: str) -> str:
-    """Return how an answer differs from what was wanted; empty if it does not."""
+def _warning(used: QueryReading, first: _Attempt) -> str:
+    """Return how an answer differs from what was wanted first; empty if it does not."""
     if used.why == LAST_PART:
-        return f"nothing is named {wanted}"
+        return first.why_not.partition(" (")[0]
     if used.why == COMPILED:
-        return f"no file is named {wanted}: {COMPILED}, whose lines differ"
+        return f"no file is named {first.reading.wanted}: {COMPILED}, whose lines differ"
     return ""
 
 
