@@ -327,6 +327,10 @@ return {
       t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
       assert(not t.visible_text(picker.windows.list):find('% complete', 1, true))
       t.equal(false, picker.repeat_timer:is_active())
+      picker.search.answer.completeness.index.state = 'building'
+      picker:close()
+      local timer = assert(require('winnow.picker').resume()).repeat_timer
+      t.equal({ true, 0 }, { timer:is_active(), timer:get_due_in() })
     end,
   },
   {

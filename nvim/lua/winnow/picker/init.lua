@@ -373,13 +373,14 @@ function Picker:_on_update(updated)
 end
 
 ---Repeat a live search while the index is being built: the first question often comes that early.
-function Picker:_repeat_later()
+---@param delay? integer in milliseconds; by default, longer after a slow search
+function Picker:_repeat_later(delay)
   local early = self.search
   if not early or not early:is_early() or not self:is_live() then
     return
   end
   self.repeat_timer:start(
-    math.max(REPEAT_MS, math.floor(early.took / REPEAT_SHARE)),
+    delay or math.max(REPEAT_MS, math.floor(early.took / REPEAT_SHARE)),
     0,
     vim.schedule_wrap(function()
       self:_repeat(early)
@@ -873,7 +874,8 @@ function M.resume()
     vim.fn.winrestview({ topline = state.topline })
   end)
   self:_show_rows()
-  self:_repeat_later()
+  -- The index may have been completed since.
+  self:_repeat_later(0)
   if state.search_again and state.search.folder == self.folder then
     self:start(self.request)
   end
