@@ -39,7 +39,10 @@ return {
       t.equal({ 'path=src/' }, complete('Winnow grep path=s'))
       t.equal({ 'list=loclist' }, complete('Winnow grep list=l'))
       t.equal({}, complete('Winnow grep some text pa'))
-      t.equal({ 'build', 'pause', 'resume', 'clear', 'refresh' }, complete('Winnow index '))
+      t.equal(
+        { 'build', 'pause', 'resume', 'clear', 'refresh', 'status' },
+        complete('Winnow index ')
+      )
     end,
   },
   {
@@ -238,6 +241,7 @@ return {
       t.contains(status, 'winnow 0')
       t.contains(status, folder .. ': ')
       t.contains(status, ' of 4 files')
+      t.contains(t.page_of('Winnow index status'), ' of 4 files')
     end,
   },
   {

@@ -5,7 +5,7 @@ local query = require('winnow.query')
 
 local M = {}
 
-local INDEX_ACTIONS = { 'build', 'pause', 'resume', 'clear', 'refresh' }
+local INDEX_ACTIONS = { 'build', 'pause', 'resume', 'clear', 'refresh', 'status' }
 
 ---@type table<string, fun(rest: string)>
 local subcommands = {

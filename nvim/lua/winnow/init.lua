@@ -87,7 +87,7 @@ function M.history()
 end
 
 ---Run an action on the index, or show its state.
----@param action? 'build'|'pause'|'resume'|'clear'|'refresh'
+---@param action? 'build'|'pause'|'resume'|'clear'|'refresh'|'status'
 function M.index(action)
   require('winnow.status').index(action)
 end

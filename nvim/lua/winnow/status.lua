@@ -86,12 +86,14 @@ local ACTIONS = { build = true, pause = true, resume = true, clear = true }
 ---action.
 ---@param action? string
 function M.index(action)
-  if not action then
+  if not action or action == 'status' then
     return M.show()
   end
   if not ACTIONS[action] and action ~= 'refresh' then
     error(
-      ('winnow: unknown action `%s`; use build, pause, resume, clear or refresh'):format(action),
+      ('winnow: unknown action `%s`; use build, pause, resume, clear, refresh or status'):format(
+        action
+      ),
       0
     )
   end
