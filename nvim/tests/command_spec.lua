@@ -177,6 +177,13 @@ return {
       t.contains(messages[2][1], 'a list needs a query')
       vim.cmd('Winnow index explode')
       t.contains(messages[3][1], 'unknown action `explode`')
+      local cwd, deleted = vim.fn.getcwd(), vim.fn.tempname()
+      vim.fn.mkdir(deleted)
+      vim.cmd.cd(deleted)
+      vim.fn.delete(deleted, 'd')
+      vim.cmd('Winnow tea')
+      vim.cmd.cd(cwd)
+      t.equal('winnow: the working folder does not exist; change it with `:cd`', messages[4][1])
     end,
   },
   {

@@ -108,7 +108,8 @@ M.config = {
   },
 }
 
----Return the project folder of a buffer, or of the working folder if the buffer has none.
+---Return the project folder of a buffer, or of the working folder if the buffer has none. Raise an
+---error if the working folder was deleted.
 ---@param buf integer
 ---@return string
 function M.root(buf)
@@ -119,7 +120,10 @@ function M.root(buf)
     name = ''
   end
   local markers = vim.lsp.config.winnow.root_markers or ROOT_MARKERS
-  local cwd = assert(vim.uv.cwd())
+  local cwd = vim.uv.cwd()
+  if not cwd then
+    error('winnow: the working folder does not exist; change it with `:cd`', 0)
+  end
   return name ~= '' and vim.fs.root(name, markers) or vim.fs.root(cwd, markers) or cwd
 end
 
