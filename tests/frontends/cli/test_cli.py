@@ -292,6 +292,17 @@ def test_system_errors_are_reported(project: Path) -> None:
         assert (done.returncode, done.stderr) == (2, "winnow: No space left on device\n")
 
 
+@requires_posix
+def test_a_deleted_folder_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    script = f"rmdir ../deleted && exec {sys.executable} -m winnow tea"
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=folder, env=child_environment(tmp_path), capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (2, b"winnow: The current folder does not exist\n")
+
+
 # --- read ----------------------------------------------------------------------------------
 
 

@@ -33,6 +33,8 @@ def guarded(command: Callable[[], int]) -> int:
         return FOUND
     except OSError as error:  # no working folder, a full disk, a port in use
         problem = error.strerror or str(error)
+        if isinstance(error, FileNotFoundError) and error.filename is None:
+            problem = "The current folder does not exist"
         _try(lambda: print(f"winnow: {problem}", file=sys.stderr))
         _try(_drop_output)
         return FAILED
