@@ -92,8 +92,10 @@ class FindSymbolPartial(Result, frozen=True, kw_only=True):
 def _line(symbol: FoundSymbol, path: str, style: Style) -> str:
     place = style.path(path) + style.dim(f":{symbol.line}:")
     name = style.match(printable(symbol.qualified_name))
-    signature = f" — {printable(symbol.signature)}" if symbol.signature else ""
-    return f"{place} {symbol.kind} {name}{style.dim(signature)}"
+    about = f"{symbol.kind} {symbol.qualified_name}"
+    signature = symbol.signature if symbol.signature != about else None
+    more = f" — {printable(signature)}" if signature else ""
+    return f"{place} {symbol.kind} {name}{style.dim(more)}"
 
 
 def text(result: FindSymbolResult, style: Style, folder: str | None) -> str:

@@ -95,8 +95,10 @@ async def test_a_definition_has_all_fields(make_workspace: MakeWorkspace, projec
         "\x1b[1;35mgröße.py\x1b[0m\x1b[2m:7:\x1b[0m property \x1b[1;31mGröße._wert\x1b[0m"
         "\x1b[2m — def _wert(self) -> int\x1b[0m\n\n\x1b[2m[1 of 1 symbols]\x1b[0m"
     )
-    (whole,) = (await find(workspace, "Größe", exact=True)).symbols
-    assert whole.doc == "How large it is."
+    result = await find(workspace, "Größe", exact=True)
+    (whole,) = result.symbols
+    assert (whole.doc, whole.signature) == ("How large it is.", "class Größe")
+    assert TOOL.plain(result).splitlines()[0].endswith(": class Größe")
 
 
 async def test_exact_names_come_first_and_tests_last(indexed: EngineWorkspace) -> None:
