@@ -7,6 +7,8 @@ mode is a single value for all requests, or a list with one value for each reque
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import re
 import threading
@@ -35,11 +37,16 @@ MODES = (
     "length",
     "odd_usage",
     "odd_content",
+    "odd_finish",
+    "deep",
     "error_in_stream",
     "endless",
     "flood",
+    "bomb",
     "redirect",
 )
+# A value that parsers can't read, because it is nested too deep.
+DEEP = "[" * 100_000
 
 
 class ModelServer:
@@ -118,9 +125,16 @@ class ModelServer:
         handler.send_response(200)
         handler.send_header("content-type", "text/event-stream")
         handler.send_header("connection", "close")
+        if mode == "bomb":
+            handler.send_header("content-encoding", "gzip")
         handler.end_headers()
         if mode == "flood":
             self._flood(handler)
+            return None
+        if mode == "bomb":
+            with contextlib.suppress(OSError):
+                handler.wfile.write(gzip.compress(b"\n" * 50_000_000))
+            handler.close_connection = True
             return None
         events = _anthropic_events if anthropic else _openai_events
         try:
@@ -248,6 +262,8 @@ def _openai_events(pieces: list[str], mode: str) -> Iterator[str]:
     if mode == "odd_content":
         yield chunk({"content": 5})
         yield chunk({"content": [{"type": "text", "text": "x"}]})
+    if mode == "deep":
+        yield f"data: {DEEP}\n\n"
     if mode == "error_in_stream":
         message = (
             "bad key Bearer sk-fake-0123456789abcdef \x1b]0;PWNED\x07\u202e https://evil.example"
@@ -257,7 +273,8 @@ def _openai_events(pieces: list[str], mode: str) -> Iterator[str]:
         yield chunk({"content": piece})
     if mode == "cut":
         return
-    yield chunk({}, "length" if mode == "length" else "stop")
+    finishes: dict[str, Any] = {"length": "length", "odd_finish": ["stop"]}
+    yield chunk({}, finishes.get(mode, "stop"))
     usage: dict[str, Any] = {
         "prompt_tokens": 1000,
         "completion_tokens": 50,
@@ -285,6 +302,8 @@ def _anthropic_events(pieces: list[str], mode: str) -> Iterator[str]:
         "usage": {"input_tokens": 800, "output_tokens": 1, "cache_read_input_tokens": 200},
     }
     yield event("message_start", message=message)
+    if mode == "deep":
+        yield f"event: message_start\ndata: {DEEP}\n\n"
     if mode == "error_in_stream":
         text = "bad key sk-fake-0123456789abcdef \x1b]0;PWNED\x07 https://evil.example"
         yield event("error", error={"type": "overloaded_error", "message": text})
@@ -297,13 +316,15 @@ def _anthropic_events(pieces: list[str], mode: str) -> Iterator[str]:
         yield event("content_block_stop", index=0)
         index = 1
     yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
-    for piece in pieces:
+    odd: list[Any] = [5] if mode == "odd_content" else []
+    for piece in [*odd, *pieces]:
         delta = {"type": "text_delta", "text": piece}
         yield event("content_block_delta", index=index, delta=delta)
     if mode == "cut":
         return
     yield event("content_block_stop", index=index)
-    stop = {"refusal": "refusal", "length": "max_tokens"}.get(mode, "end_turn")
+    stops: dict[str, Any] = {"refusal": "refusal", "length": "max_tokens"}
+    stop = ["end_turn"] if mode == "odd_finish" else stops.get(mode, "end_turn")
     yield event(
         "message_delta",
         delta={"stop_reason": stop, "stop_sequence": None},

@@ -182,6 +182,10 @@ CRAFTED: dict[str, tuple[str, Reply]] = {
         lambda ids, prompt: naming(*(list(ids.values()) * 2_000))(ids, prompt),
     ),
     "an endless thought": ("Think on", plain("<think>", '{"files": [{"id": "f01"}]}')),
+    "a number that is too long": (
+        "Answer with a long number",
+        lambda ids, prompt: f'{{"files": [{{"id": "{ids[EVIL]}", "lines": {"9" * 5_000}}}]}}',
+    ),
     "missing lines": ("Point at line 10^18", evil("x", lines="-5-999999999999999999")),
 }
 # Names, which are also untrusted text.
@@ -283,7 +287,7 @@ GRACE = 20.0
 FAULTS = [
     *("rate_limited_short", "rate_limited_long", "error_500", "unauthorized", "hang", "drip"),
     *("cut", "bad_json", "refusal", "empty", "length", "error_in_stream", "endless", "flood"),
-    "down",
+    *("bomb", "deep", "odd_finish", "down"),
 ]
 
 

@@ -15,7 +15,7 @@ from winnow.config import Prices
 from winnow.ranking import llm
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.models import Models, NamedModel, with_cost
-from winnow.ranking.providers import ModelRequest, Usage
+from winnow.ranking.providers import ModelRequest, Usage, token_usage
 from winnow.text.ripgrep import Line
 
 PROVIDERS = ["openai-test", "anthropic-test"]
@@ -120,6 +120,8 @@ FAILURES = {
     "refusal": "refused",
     "empty": "the answer is empty",
     "endless": "too long",
+    "deep": "invalid answer: RecursionError",
+    "bomb": "the response is compressed",
     "error_in_stream": "bad key",
 }
 
@@ -187,6 +189,25 @@ async def test_a_server_that_floods_is_cut_off(model_server: ModelServer, name: 
     assert await asyncio.to_thread(model_server.closed.wait, SECONDS)
     assert model_server.sent_megabytes < 50
     await asked.models.aclose()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_an_impossible_end_of_an_answer_keeps_the_named_files(
+    model_server: ModelServer, name: str
+) -> None:
+    model_server.mode = "odd_finish"
+    asked = Asked(model_server, name)
+    ranking = await asked.rank()
+    assert chosen(ranking) == A_AND_B
+    assert ranking.broken_off
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("count", [-1, 10**18, True, "12", None])
+def test_impossible_numbers_of_tokens_do_not_count(count: object) -> None:
+    assert token_usage(count, 50, 0) is None
+    assert token_usage(1000, count, 0) is None
+    assert token_usage(1000, 50, count) == Usage(input_tokens=1000, output_tokens=50)
 
 
 @pytest.mark.parametrize("mode", ["rate_limited_short", "error_500"])

@@ -79,7 +79,7 @@ class AnswerReader:
                 continue
             try:
                 found, self._position = decoder.raw_decode(text, start)
-            except (json.JSONDecodeError, RecursionError):
+            except (ValueError, RecursionError):  # also for a number with too many digits
                 if not final:
                     return
                 self._position = start + 1

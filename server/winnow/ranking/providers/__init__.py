@@ -19,6 +19,8 @@ from winnow.types import Result
 MESSAGE_CHARACTERS = 250
 # Much more than any requested answer; a server that sends more is broken.
 ANSWER_CHARACTERS = 64 * 1024
+# Much more than any model reads or writes at once.
+MOST_TOKENS = 10**9
 
 
 class Usage(Result, frozen=True, kw_only=True):
@@ -139,7 +141,7 @@ def model_errors(sdk: Any, key: str | None) -> Iterator[None]:
     except httpx2.HTTPError as error:
         detail = str(error) or type(error).__name__
         raise ModelError(f"the connection broke: {detail}", key=key) from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"invalid answer: {type(error).__name__}") from error
 
 
@@ -159,11 +161,15 @@ def _status_error(error: Any, key: str | None) -> ModelError:
 
 
 def token_usage(read: object, written: object, cached: object) -> Usage | None:
-    """Return the usage if the server reports it in numbers."""
-    if type(read) is not int or type(written) is not int:
+    """Return the usage if the server reports possible numbers. Others would count against the caps:
+    a negative one would raise them."""
+    input_tokens, output_tokens = _token_count(read), _token_count(written)
+    if input_tokens is None or output_tokens is None:
         return None
     return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        cached_tokens=cached if type(cached) is int else None,
+        input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=_token_count(cached)
     )
+
+
+def _token_count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

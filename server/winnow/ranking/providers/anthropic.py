@@ -45,7 +45,8 @@ class AnthropicProvider:
                         cached = usage.cache_read_input_tokens or 0
                         read = usage.input_tokens
                     elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-                        yield event.delta.text
+                        if isinstance(event.delta.text, str):
+                            yield event.delta.text
                     elif event.type == "message_delta":
                         stopped = event.delta.stop_reason or stopped
                         written = event.usage.output_tokens

@@ -1,7 +1,8 @@
 """HTTP options for the SDKs: connect only to the configured address, and limit the response.
 
 By default they would follow a redirect with the full request, read a line of any length into
-memory, and send requests for this machine to the environment's proxy.
+memory, decompress a response to a thousand times its size, and send requests for this machine to
+the environment's proxy.
 """
 
 from __future__ import annotations
@@ -16,13 +17,19 @@ from winnow.privacy.outbound import is_this_machine
 
 # An answer of 1,500 tokens, each in its own event, is about half a megabyte.
 RESPONSE_BYTES = 4 * 1024 * 1024
+# The content coding of a response that is not compressed.
+IDENTITY = "identity"
 
 
 class _Limited(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str) -> None:
         self._stream = stream
+        self._encoding = encoding
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        # The limit would not apply to what httpx decompresses.
+        if self._encoding != IDENTITY:
+            raise httpx2.ReadError("the response is compressed, although that was not requested")
         left = RESPONSE_BYTES
         async for chunk in self._stream:
             left -= len(chunk)
@@ -48,6 +55,7 @@ def client_options(base_url: str) -> dict[str, Any]:
     """Return the options of an httpx client for one address."""
     options: dict[str, Any] = {
         "follow_redirects": False,
+        "headers": {"accept-encoding": IDENTITY},
         "event_hooks": {"response": [_limit_response]},
     }
     if is_this_machine(base_url):
@@ -80,6 +88,7 @@ async def body_sent(
 
 
 async def _limit_response(response: httpx2.Response) -> None:
-    """Make a response fail at the size limit; a response hook of httpx."""
+    """Make a response fail at the size limit, or if compressed; a response hook of httpx."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
-    response.stream = _Limited(response.stream)
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    response.stream = _Limited(response.stream, encoding or IDENTITY)

@@ -48,12 +48,12 @@ class OpenAIProvider:
                             yield choice.delta.content
                     if chunk.usage and (usage := _usage(chunk.usage)):
                         yield usage
-        if refusal:
-            raise ModelError("the model refused to answer", 403)
-        if finish is None:
-            raise ModelError("the answer ended early")
-        if finish in CUT:
-            raise ModelError(f"the answer was cut off: {finish}", 413)
+            if refusal:
+                raise ModelError("the model refused to answer", 403)
+            if finish is None:
+                raise ModelError("the answer ended early")
+            if finish in CUT:
+                raise ModelError(f"the answer was cut off: {finish}", 413)
 
     async def body(self, request: ModelRequest) -> bytes:
         def send(http_client: Any) -> Awaitable[object]:
