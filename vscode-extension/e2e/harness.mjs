@@ -195,7 +195,8 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
       '--disable-update-check', ...(trusted ? ['--disable-workspace-trust'] : []),
       '--user-data-dir', data, '--extensions-dir', extensions,
     ],
-    { env: environment, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
+    // As after `code .`, the current folder is the workspace.
+    { env: environment, cwd: statSync(folder).isDirectory() ? folder : undefined, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
   )
   try {
     return await openPage({ child, data, folder })

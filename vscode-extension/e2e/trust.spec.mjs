@@ -1,6 +1,6 @@
 // Installing the server, restricted mode, and consent.
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
@@ -16,8 +16,12 @@ test('without a server, the extension offers to install it into its own environm
   timeout: 2 * INSTALL_TIMEOUT,
 }, async () => {
   const python = program(temporary('python'), 'python3', `exec '${PYTHON}' "$@"`)
+  const folder = project()
+  // `python -m venv` in this folder would run it.
+  const ran = path.join(folder, 'ran')
+  writeFileSync(path.join(folder, 'venv.py'), `open(${JSON.stringify(ran)}, "w").close()\n`)
   await withEditor({
-    folder: project(),
+    folder,
     settings: { 'winnow.server.command': [], 'winnow.server.package': 'winnow-ls-of-nobody' },
     env: { PATH: `${python}:${NO_WINNOW}`, PYTHONPATH: '' },
   }, async (editor) => {
@@ -59,6 +63,7 @@ test('without a server, the extension offers to install it into its own environm
     // The search that waited for the server.
     await editor.sees(editor.first, /def main/)
     await editor.page.keyboard.press('Escape')
+    assert.ok(!existsSync(ran))
 
     // With a server, the command asks first. A failed update leaves the server as it was.
     await editor.probe('configure', { settings: { 'winnow.server.package': 'winnow-ls-of-nobody' } })

@@ -11,7 +11,7 @@ import {
   newEnvironment,
   output,
   PROGRAM,
-  programEnvironment,
+  programOptions,
   programsOf,
   selectedPython,
   type ServerMissing,
@@ -171,7 +171,7 @@ function isOlder([major, minor]: readonly [number, number]): boolean {
 function run(command: string, args: string[], token: vscode.CancellationToken): Promise<void> {
   log.info(`${command} ${args.join(' ')}`)
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { env: programEnvironment(), windowsHide: true })
+    const child = spawn(command, args, programOptions())
     const cancelListener = token.onCancellationRequested(() => child.kill())
     let lastLine = ''
     const logOutput = (text: Buffer) => {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { access, constants, readdir, rm } from 'node:fs/promises'
+import * as os from 'node:os'
 import * as path from 'node:path'
 import * as vscode from 'vscode'
 
@@ -74,6 +75,16 @@ export function workspaceFolders(): string[] {
 /** Return the environment for programs. Its PATH excludes folders of an untrusted workspace. */
 export function programEnvironment(keys: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return serverEnvironment(process.env, workspaceFolders(), vscode.workspace.isTrusted, keys)
+}
+
+/**
+ * Return the options for starting a program.
+ *
+ * It starts in the home folder. The editor's own folder may be the workspace, and a program may load
+ * modules or settings from its folder: `python -m venv` would run the workspace's `venv.py`.
+ */
+export function programOptions(keys: Readonly<Record<string, string>> = {}) {
+  return { env: programEnvironment(keys), cwd: os.homedir(), windowsHide: true }
 }
 
 /**
@@ -157,7 +168,7 @@ export async function checkProgram(command: string, args: readonly string[]): Pr
 
 /** Run a program and return its output. Throws ServerMissing if it can't be run or fails. */
 export function output(command: string, args: readonly string[]): Promise<string> {
-  const options = { env: programEnvironment(), timeout: VERSION_MS, windowsHide: true }
+  const options = { ...programOptions(), timeout: VERSION_MS }
   return new Promise((resolve, reject) => {
     execFile(command, args, options, (error, stdout, stderr) => {
       if (!error) resolve(stdout)

@@ -1,4 +1,3 @@
-import * as os from 'node:os'
 import * as vscode from 'vscode'
 import {
   CloseAction,
@@ -19,7 +18,7 @@ import { Backoff } from './core/backoff'
 import { complete, indexStatus, type ServerRequest } from './core/protocol'
 import type { EditorModel } from './editor-model'
 import { type LanguageFeatures, withoutFeatures } from './language-features'
-import { locate, type Program, programEnvironment } from './locator'
+import { locate, type Program, programOptions } from './locator'
 import { log, messageOf } from './log'
 import type { Previews } from './previews'
 import type { Secrets } from './secrets'
@@ -198,11 +197,7 @@ export class Server implements vscode.Disposable {
       {
         command: program.command,
         args: [...program.args, 'serve'],
-        options: {
-          env: programEnvironment(await this.secrets.keys()),
-          // Not the workspace: a program may load modules or settings from its working folder.
-          cwd: os.homedir(),
-        },
+        options: programOptions(await this.secrets.keys()),
       },
       this.options(),
       ({ message }) => void this.offerRestart(message, 'Try Again'),
