@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import re
@@ -28,7 +29,9 @@ from reference.example import prepare, project
 from waiting_for import SECONDS, until, wait_until
 from winnow.config import BashSettings, Config
 from winnow.frontends.cli.agents import AGENTS
+from winnow.frontends.lsp.decoding import Refusal
 from winnow.frontends.mcp import MAX_TOKENS
+from winnow.frontends.mcp_input import MessageLines
 from winnow.search.answer.shorten import BYTES_PER_TOKEN
 from winnow.tools import TOOLS, for_agents
 from winnow.tools.registry import Tool
@@ -439,6 +442,50 @@ class Raw:
         self.send(0, "initialize", params)
         assert self.receive()["id"] == 0
         self.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+
+
+REQUEST = b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": %b}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        REQUEST % (b"[" + b"[]," * 200_000 + b"[]]"),
+        REQUEST % (b"[" * 400 + b"]" * 400),
+        REQUEST.replace(b"2.0", b"1.0") % b"{}",
+        b'{"jsonrpc": "2.0", "id": 5}',
+    ],
+)
+def test_a_message_that_cannot_be_decoded_is_refused_with_its_id(
+    project: Path, line: bytes
+) -> None:
+    with Raw(project) as raw:
+        raw.initialize()
+        raw.write(line)
+        answer = raw.receive()
+        assert answer["id"] == 5
+        assert answer["error"]["code"] in (-32600, -32700)
+
+
+def test_half_of_a_surrogate_pair_does_not_hide_a_request(project: Path) -> None:
+    with Raw(project) as raw:
+        raw.initialize()
+        raw.send(1, "tools/call", {"name": "search", "arguments": {"query": "load \ud83d"}})
+        assert raw.receive()["id"] == 1
+
+
+def test_a_line_that_is_too_long_is_skipped_in_parts() -> None:
+    long = b'{"jsonrpc": "2.0", "id": 5, "params": "' + b"x" * 1000 + b'"}\n'
+    refused: list[Refusal] = []
+    stream = io.BytesIO(long + b'{"a": 1}\n' + long[:-1])
+    lines = MessageLines(stream, lambda value: "a" in value, refused.append, limit=100)
+    assert lines.readline() == '{"a": 1}\n'
+    assert lines.readline() == ""
+    length = len(long)
+    assert [(one.id, f" {length - n} bytes" in one.problem) for n, one in enumerate(refused)] == [
+        (5, True),
+        (5, True),
+    ]
 
 
 def test_stdout_carries_only_the_protocol(project: Path) -> None:

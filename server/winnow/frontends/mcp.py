@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 import anyio
 import mcp_types as types
@@ -24,12 +24,15 @@ from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 import winnow
 from winnow.config import Config
 from winnow.errors import SearchError, UnknownParam
 from winnow.frontends import server_process
 from winnow.frontends.incidents import new_incident
+from winnow.frontends.lsp.decoding import Refusal
+from winnow.frontends.mcp_input import MessageLines
 from winnow.search.answer.shorten import measured_as
 from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents, short_list
@@ -114,11 +117,19 @@ class _Session:
     async def converse(self) -> int:
         workspace = self.workspace
         server_process.end_on_signals(workspace, (signal.SIGTERM, signal.SIGINT))
-        # Duplicated, because the SDK replaces standard input.
+        # Duplicated: at the exit, a thread may still wait for a line.
         stdin = os.dup(sys.stdin.fileno())
         self._ending = asyncio.create_task(server_process.end_with_input(workspace, stdin))
+
+        def refuse(refusal: Refusal) -> None:
+            error = types.ErrorData(code=refusal.code, message=refusal.problem)
+            answer = types.JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
+            anyio.from_thread.run(write.send, SessionMessage(answer))
+
         try:
-            async with stdio_server() as (read, write):
+            lines = MessageLines(os.fdopen(stdin, "rb", closefd=False), _is_message, refuse)
+            file = anyio.wrap_file(cast(IO[str], lines))
+            async with stdio_server(stdin=file) as (read, write):
                 options = self._server.create_initialization_options()
                 await self._server.run(read, write, options)
         except Exception as error:
@@ -382,6 +393,15 @@ async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
         with anyio.CancelScope(shield=True):
             await asyncio.gather(task, return_exceptions=True)
         raise
+
+
+def _is_message(value: Any) -> bool:
+    """Return True if the SDK accepts a value as a message."""
+    try:
+        types.jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_broken_pipe(error: BaseException) -> bool:

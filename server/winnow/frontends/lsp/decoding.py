@@ -12,7 +12,6 @@ import json
 from typing import Any
 
 import msgspec
-from lsprotocol import types
 from msgspec import Struct
 
 from winnow.frontends.lsp.framing import HEAD_BYTES, Oversized
@@ -26,6 +25,8 @@ DEPTH = 256  # Python's parser and recursive functions fail at 1,000
 # A message up to this size can't have enough values to be slow.
 _SMALL_BYTES = 64 * 1024
 _CHUNK_BYTES = 256 * 1024
+# `lsprotocol` takes long to import, and MCP messages are decoded here too.
+_DID_CHANGE = "textDocument/didChange"
 _OTHER_THAN_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
@@ -109,7 +110,7 @@ def _refusal(body: bytes, code: int, problem: str) -> Refusal:
         return _refusal_by_head(body[:HEAD_BYTES], code, problem)
     method = _value(envelope.method)
     uri = ""
-    if method == types.TEXT_DOCUMENT_DID_CHANGE:
+    if method == _DID_CHANGE:
         with contextlib.suppress(ValueError, RecursionError):  # it names no document
             uri = msgspec.json.decode(envelope.params, type=_ChangeParams).text_document.uri
     is_valid = _value(envelope.jsonrpc) == "2.0" and isinstance(method, str)
