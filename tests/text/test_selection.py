@@ -12,6 +12,7 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.errors import InvalidParams, ProgramNotInstalled
 from winnow.text.scope import Scope
+from winnow.text.selection import Selector
 from winnow.tools.scope_filters import filters_of
 from winnow.types import FileParams
 from winnow.workspace import EngineWorkspace
@@ -53,6 +54,16 @@ async def test_every_git_state_counts_as_changed(
     assert await selected(make_workspace(repository)) == [
         "a/b/untracked", "both", "kept", "mode", "new staged", "renamed", "staged", "unstaged",
     ]  # fmt: skip
+
+
+async def test_the_output_of_git_is_limited(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+    repository = git_commit(tmp_path / "r", {"a.py": ""})
+    write_files(repository, {f"untracked-{n}": "" for n in range(20)})
+    workspace = make_workspace(repository)
+    scope, ripgrep = workspace.scope(filters_of(FileParams())), workspace.run_ripgrep()
+    selector = Selector(ripgrep, workspace.installed, {}, git_bytes=200)
+    with pytest.raises(InvalidParams, match="has too many changed files"):
+        await selector.select(scope, "changed")
 
 
 async def test_files_in_conflict_are_changed(tmp_path: Path, make_workspace: MakeWorkspace) -> None:

@@ -26,14 +26,20 @@ from winnow.text.paths import containing_root
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.text.scope import Scope, checked_out_submodules, path_order
 
+# The paths of 300,000 changed files. In git's index, which a repository can bring, a path of 4,000
+# bytes takes about 70.
+GIT_BYTES = 32 * 1024**2
+
 
 @dataclass
 class Selector:
-    """Confines scopes to files; git is among the ``installed`` programs, if it exists."""
+    """Confines scopes to files; git is among the ``installed`` programs, if it exists, and may
+    print ``git_bytes``."""
 
     ripgrep: Ripgrep
     installed: InstalledPrograms
     buffers: Mapping[Path, str]
+    git_bytes: int = GIT_BYTES
 
     async def select(self, scope: Scope, state: Literal["changed", "open"]) -> Scope:
         """Return the scope, confined to files in a state.
@@ -151,13 +157,17 @@ class Selector:
             deadline=self.ripgrep.deadline,
             watchdog=files.watchdog() if files else None,
         ) as child:
-            output = b"".join([chunk async for chunk in child.chunks()])
+            output = bytearray()
+            async for chunk in child.chunks():
+                output += chunk
+                if len(output) > self.git_bytes:
+                    raise InvalidParams("scope", f"{root} has too many changed files")
             code = await child.wait()
             if child.timed_out:
                 raise SearchTimedOut(self.ripgrep.seconds)
             if code and child.stderr:
                 raise InvalidParams("scope", f"git failed in {root}: {child.stderr[:500].strip()}")
-        return output
+        return bytes(output)
 
 
 async def file_type_globs(
