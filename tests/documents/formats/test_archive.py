@@ -375,6 +375,16 @@ def test_a_hundred_nested_archives_are_read_to_a_depth(tmp_path: Path) -> None:
     assert failed == [[path, "it is nested in more than 5 archives"]]
 
 
+@pytest.mark.parametrize("stated_place", [0, 200])
+def test_the_size_of_a_directory_is_the_largest_that_the_end_states(stated_place: int) -> None:
+    """zipfile prefers the size in the record before the locator, or the one the locator names."""
+    large = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, 5000, 0)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, stated_place, 1)
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 10, 0, 0)
+    data = b"x" * 200 + large + locator + end
+    assert archive.directory_bytes(io.BytesIO(data), len(data)) == 5000
+
+
 def test_a_directory_that_is_too_large_for_memory_is_not_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -46,6 +46,7 @@ _END_BYTES = 22
 _LONGEST_COMMENT = 0xFFFF
 _LOCATOR = struct.Struct("<4s4xQ4x")
 _LARGE_END = struct.Struct("<4s20x16xQ")
+_LARGE_END_BYTES = 56
 _LOCAL = struct.Struct("<4s22xHH")
 _ENCRYPTED, _IN_UTF_8 = 1, 0x800
 _IN_LARGE = 0xFFFFFFFF
@@ -71,7 +72,8 @@ def read_zip(source: DocumentInput, output: TextOutput) -> None:
 
 
 def directory_bytes(file: IO[bytes], size: int) -> int:
-    """Return the size of a ZIP's directory, which the end of the archive states."""
+    """Return the size of a ZIP's directory, which the end of the archive states; the largest, if an
+    archive states several, because versions of zipfile differ in which one they use."""
     start = max(0, size - _END_BYTES - _LONGEST_COMMENT)
     file.seek(start)
     tail = file.read(_END_BYTES + _LONGEST_COMMENT)
@@ -79,14 +81,19 @@ def directory_bytes(file: IO[bytes], size: int) -> int:
     if at < 0:
         raise zipfile.BadZipFile
     _, _, _, directory, _ = _END.unpack_from(tail, at)
-    if directory != _IN_LARGE:
-        return int(directory)
-    file.seek(max(0, start + at - _LOCATOR.size))
+    stated = [] if directory == _IN_LARGE else [int(directory)]
+    locator = max(0, start + at - _LOCATOR.size)
+    file.seek(locator)
     mark, large = _LOCATOR.unpack(file.read(_LOCATOR.size))
-    if mark != b"PK\6\7":
+    if mark == b"PK\6\7":
+        for place in (large, max(0, locator - _LARGE_END_BYTES)):
+            file.seek(place)
+            record = file.read(_LARGE_END.size)
+            if record.startswith(b"PK\6\6"):
+                stated.append(int(_LARGE_END.unpack(record)[1]))
+    if not stated:
         raise zipfile.BadZipFile
-    file.seek(large)
-    return int(_LARGE_END.unpack(file.read(_LARGE_END.size))[1])
+    return max(stated)
 
 
 def _read_zipped(source: DocumentInput, member: zipfile.ZipInfo, output: TextOutput) -> None:
