@@ -118,6 +118,28 @@ async def test_the_declaration_of_a_route_precedes_its_calls(
     assert "no such route is declared" not in text(result, Style(colour=False), str(tmp_path))
 
 
+@pytest.mark.parametrize("has_index", [True, False])
+async def test_the_requests_of_a_report_lead_to_their_routes(
+    make_workspace: MakeWorkspace, tmp_path: Path, has_index: bool
+) -> None:
+    files = {
+        "docs/api.md": "`GET /api/books/5` returns a book. A book has pages.\n",
+        "library/urls.py": 'router.register(r"books", BookViewSet)\n',
+        "library/pages.py": "def pages_of_book(book):\n    return book.pages\n",
+        "web/src/routes/shelves/[slug]/+server.ts": "export function PUT() {}\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "api"), files), config=NO_INDEX)
+    if has_index:
+        workspace.reconfigure(Config())
+        await workspace.index.build()
+    report = "A book has no pages\n\nGET /api/books/5 has no pages, nor has PUT /shelves/new."
+    result = await search(workspace, report)
+    assert [(hit.path, hit.line, hit.why) for hit in result.results[:2]] == [
+        ("library/urls.py", 1, "declares the route of /api/books/5"),
+        ("web/src/routes/shelves/[slug]/+server.ts", 1, "its path is the route"),
+    ]
+
+
 async def test_the_path_of_a_compiled_file_leads_to_its_source(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

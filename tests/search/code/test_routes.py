@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from winnow.search.code.routes import Request, declares, request_in, request_to
+from winnow.search.code.routes import Request, declares, request_in, request_to, requests_in
 from winnow.search.code.routes import routes_of as routes_of_request
 
 REQUESTS = [
@@ -28,6 +28,8 @@ DECLARATIONS = {
     "Flask": '@app.route("/api/chats/<int:id>", methods=["POST"])',
     "Django": 'path("api/chats/<int:pk>/", views.chat)',
     "Django, by a pattern": 're_path(r"^chats/(\\d+)/$", views.chat)',
+    "Django, with an optional slash": 're_path(r"chats/(?P<pk>\\d+)/?$", views.chat)',
+    "Django REST framework": 'api_router.register(r"chats", ChatViewSet)',
     "Spring, with a name": '@RequestMapping(value = "/chats/{id}", method = POST)',
     "Express": "router.post('/chats/:id', chat)",
     "Express, with types": "router.post<Params, Body>('/chats/:id', chat)",
@@ -50,6 +52,7 @@ OTHERS = [
     'cache.get("5")',
     "resources :chats_of_users",
     'resource "chats-bucket" "main" {',
+    'registry.register("chats", Chats)',
     "See POST /api/chats/5 for more.",
 ]
 
@@ -69,6 +72,26 @@ def _routes(request: Request | None) -> list[str]:
 @pytest.mark.parametrize("request_line", REQUESTS)
 def test_requests_are_recognized(request_line: str) -> None:
     assert routes_of(request_line) == routes_of(REQUESTS[0]) != []
+
+
+@pytest.mark.parametrize(
+    ("report", "expected"),
+    [
+        ("Chat fails\n\nPOST /api/chats/5 answers 500.", ["post /api/chats/5"]),
+        ("Chat fails\n\n`POST https://example.org/api/chats/5?x=1` 500", ["post /api/chats/5"]),
+        ("Chat is slow: /api/chats/5/?x=1 takes 12 s", ["/api/chats/5/"]),
+        ("I open http://localhost:3000/chats/5.", ["/chats/5"]),
+        ("GET /a fails, then PUT /b (and PUT /c) fail", ["get /a", "put /b"]),
+        ("See https://example.org/issues/5, src/chats/a and and/or.", []),
+        ("It reads /etc/chats and /app/chats/a.py, not ~/chats.", []),
+    ],
+)
+def test_reports_mention_requests(report: str, expected: list[str]) -> None:
+    found = requests_in(report)
+    written = (
+        f"{each.method} {each.path}" if each.method.isalpha() else each.path for each in found
+    )
+    assert list(written) == expected
 
 
 @pytest.mark.parametrize("address", ["/api/chats/5", "http://localhost:8080/api/chats/5?x=1#y"])
@@ -220,6 +243,7 @@ def test_long_lines_take_linear_time(part: str) -> None:
     for size in (900, 100_000):
         text = part * (size // len(part))
         routes_of(text)
+        requests_in(text)
         routes_of(f"curl {text}")
         routes_to(text)
         declares(routes_of("GET /api/~a-b-c/5")[0], text, text)

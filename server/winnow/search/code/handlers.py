@@ -11,18 +11,28 @@ from collections.abc import Sequence
 import msgspec
 
 from winnow.search.answer.hits import CurrentTexts, HitList
+from winnow.search.code.message_files import repeating_kinds
 from winnow.search.code.ranked_text import files_with
-from winnow.search.code.routes import ANY_METHOD, Request, declares, is_alone
+from winnow.search.code.routes import (
+    ANY_METHOD,
+    Request,
+    declares,
+    is_alone,
+    requests_in,
+    routes_of,
+)
 from winnow.search.grep.prefilter import IndexedFiles, known_files
-from winnow.symbols.search.weight import category_of
 from winnow.text.scope import Scope
 from winnow.types import COMPLETE, Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 # The best files that may declare a route; more are about something else.
 MOST_FILES = 200
+ASIDE = frozenset(("test", "prose"))
 # A declaration is at the beginning of a line.
 LINE_CHARACTERS = 1_000
+# The places of each request in a report.
+MOST_OF_REQUEST = 2
 WHY = "its path is the route"
 _FILE = re.compile(rf"(.+?)(?:\.({ANY_METHOD}))?\.(?:[cm]?[jt]sx?|vue|svelte|astro)")
 # The folders that contain the routes. In `app`, these files serve the path of their folder.
@@ -47,12 +57,38 @@ async def find_declarations(
     """Return the files that declare a route with this regular expression of
     :func:`winnow.search.code.routes.routes_of`, and behind them those that call it; nothing if no
     file declares it. Raises SearchTimedOut."""
-    found = await files_with(workspace, scope, pattern, progress, literal=False)
-    texts = CurrentTexts(scope, workspace.buffers)
-    hits = await asyncio.to_thread(
-        _declarations_first, texts, scope, found.hits[:MOST_FILES], pattern
-    )
+    found, declaring, calling = await _found_declarations(workspace, scope, pattern, progress)
+    least = min((hit.score for hit in declaring), default=0)
+    last = [msgspec.structs.replace(hit, score=min(hit.score, least)) for hit in calling]
+    hits = [*declaring, *last] if declaring else []
     return msgspec.structs.replace(found, hits=hits, total=len(hits))
+
+
+async def route_hits(
+    workspace: EngineWorkspace, scope: Scope, report: str, progress: Progress
+) -> list[Hit]:
+    """Return the lines that declare the routes of the requests in a report, and the files whose
+    path is such a route. Raises SearchTimedOut."""
+    hits: list[Hit] = []
+    for request in requests_in(report):
+        for pattern in routes_of(request)[:-1]:
+            _, declaring, _ = await _found_declarations(workspace, scope, pattern, progress)
+            if declaring:
+                hits += _lines(declaring, f"declares the route of {request.path}")
+                break
+        else:
+            served = await find_serving(workspace, scope, request, progress)
+            hits += _lines(served.hits, WHY)
+    return hits
+
+
+def _lines(hits: Sequence[Hit], why: str) -> list[Hit]:
+    """Return the first lines of the first hits as passages."""
+    return [
+        Hit(hit.path, "passage", hit.score, why, line, line, marks={line: 1.0})
+        for hit in hits[:MOST_OF_REQUEST]
+        for line in [*hit.marks][:1]
+    ]
 
 
 async def find_mentions(
@@ -65,11 +101,19 @@ async def find_mentions(
     return msgspec.structs.replace(found, warnings=[*found.warnings, warning])
 
 
-def _declarations_first(
+async def _found_declarations(
+    workspace: EngineWorkspace, scope: Scope, pattern: str, progress: Progress
+) -> tuple[HitList, list[Hit], list[Hit]]:
+    found = await files_with(workspace, scope, pattern, progress, literal=False)
+    texts = CurrentTexts(scope, workspace.buffers)
+    files = found.hits[:MOST_FILES]
+    return found, *await asyncio.to_thread(_declarations, texts, scope, files, pattern)
+
+
+def _declarations(
     texts: CurrentTexts, scope: Scope, hits: Sequence[Hit], pattern: str
-) -> list[Hit]:
-    """Return the hits that declare a route, with the lines that do so, then those that call it;
-    nothing if none declares it."""
+) -> tuple[list[Hit], list[Hit]]:
+    """Return the hits that declare a route, with the lines that do so, and those that call it."""
     declaring: list[Hit] = []
     calling: list[Hit] = []
     for hit in hits:
@@ -79,19 +123,15 @@ def _declarations_first(
             for number in hit.marks
             if number <= len(lines) and (line := lines[number - 1][:LINE_CHARACTERS])
         }
-        # A test calls routes with functions like those that declare them.
-        is_test = category_of(scope.locate(hit.path)[1]) == "test"
-        declared = [at for at in places if not is_test and declares(pattern, *places[at])]
+        # A test calls routes with functions like those that declare them, and documents name them.
+        is_aside = not ASIDE.isdisjoint(repeating_kinds(scope.locate(hit.path)[1]))
+        declared = [at for at in places if not is_aside and declares(pattern, *places[at])]
         named = [at for at, (_, line) in places.items() if not is_alone(line)]
         if shown := declared or named:
             marks = {at: hit.marks[at] for at in shown}
             found = declaring if declared else calling
             found.append(msgspec.structs.replace(hit, marks=marks, matches=len(marks)))
-    if not declaring:
-        return []
-    least = min(hit.score for hit in declaring)
-    last = [msgspec.structs.replace(hit, score=min(hit.score, least)) for hit in calling]
-    return [*declaring, *last]
+    return declaring, calling
 
 
 # --- files whose path is the route ---------------------------------------------------------

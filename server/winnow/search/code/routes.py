@@ -37,7 +37,20 @@ _CURL = re.compile(r"(?:\$ )?curl(?:\.exe)? ")
 _OPTION = re.compile(rf"\s(?:-X ?|--request[ =])[\"']?({_METHODS})\b")
 _DATA = re.compile(r"\s(?:-d|-F|--data(?:-[a-z]+)?|--form|--json)\b")
 _ADDRESS = re.compile(r"https?://[^\s/\"']{1,200}(/[^\s\"'?#]{1,200})")
+_LOCAL_HOST = re.compile(r"localhost\b|127\.|0\.0\.0\.0|\[::1?\]")
 _PATH = re.compile(r"/[^\s\"'?#]{1,200}")
+# In the text of a report: with a method, of this machine, or a path from the root.
+_MENTIONED = re.compile(
+    rf"(?:\b({_METHODS})[ \t`\"':]{{1,4}})?(?:(https?://)([^\s/\"'`<>()]{{1,200}})|(?<![^\s`\"'(]))"
+    r"(/[\w.~:@%+{}$*-][\w.~:@%+{}$*/-]{0,200})"
+)
+_REPORT_CHARACTERS = 10_000
+_MOST_MENTIONED = 2
+# The folders of an operating system, and files, are no routes.
+_ON_DISK = re.compile(
+    r"/(?:bin|boot|dev|etc|home|lib\d*|mnt|opt|private|proc|root|run|s?bin|srv|sys|tmp|usr|var|Users|"
+    r"Volumes)/|.*\.[a-z]\w{0,9}$"
+)
 ANY_METHOD = "(?:get|post|put|patch|delete|head|options)"
 _MOST_CHARACTERS = 1_000
 # Where a path has a value, a route has a parameter: `:id`, `{id}`, `<int:id>`, `[id]`, `(\d+)`.
@@ -53,10 +66,14 @@ _BEFORE = rf"(?:<[^()\n]{{1,80}}>)?[ (]{{1,3}}{_ARGUMENT}"
 # Rails has optional parts: `/stories(/page/:page)`.
 _SLASH = r"\(?/"
 _OPTIONAL = "(?:\\([^\\s\"'`]*\\)|\\))?"
+# The end of a pattern of Django, also of one whose slash is optional: `x/?$`.
+_END = r"/?\??\$?"
 # What only declares routes: the path needs no slash in front.
 _ROUTER = r"router(?:\.|::|->)"
 # ASP.NET's `MapPut("/x"`.
 _MAP = "(?:map)?"
+# Django REST framework's `router.register(r"x"`.
+_REGISTER = rf"router\.register\(r?{_QUOTE}(?:[\w/-]{{1,80}}/)?"
 # Routers add the first parts of a path elsewhere.
 _MOST_ENDINGS = 6
 # `resources :x`, `Route::apiResource('users.x'`, of Laravel, Phoenix and Rails: all routes of one
@@ -104,6 +121,18 @@ def request_in(text: str) -> Request | None:
         return Request(method.lower(), path)
     asked = _ASKED.fullmatch(text) if _SERVES.search(text) else None
     return Request((asked[1] or ANY_METHOD).lower(), asked[2]) if asked else None
+
+
+def requests_in(report: str) -> list[Request]:
+    """Return the first requests that a report mentions: with a method, or paths that are probably
+    not those of files."""
+    found: dict[Request, None] = {}
+    for method, scheme, host, written in _MENTIONED.findall(report[:_REPORT_CHARACTERS]):
+        path = written.rstrip(".:")
+        is_local = scheme and _LOCAL_HOST.match(host)
+        if method or is_local or not (scheme or _ON_DISK.match(path)):
+            found[Request(method.lower() or ANY_METHOD, path)] = None
+    return list(found)[:_MOST_MENTIONED]
 
 
 def request_to(text: str) -> Request | None:
@@ -174,7 +203,7 @@ def _resources(parts: Sequence[str]) -> list[str]:
 
 
 def _of_resource(name: str) -> str:
-    return f"(?i){_START}{_RESOURCE}{name}(?:[^\\w-]|$)"
+    return f"(?i)(?:{_START}{_RESOURCE}{name}(?:[^\\w-]|$)|{_REGISTER}{name}{_QUOTE})"
 
 
 def _any_of(patterns: Sequence[str]) -> str:
@@ -216,13 +245,13 @@ def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
     # `"POST /x"`
     yield rf"{_QUOTE}{method} /?{path}/?{_QUOTE}"
     # `path("x/"`, `re_path(r"^x/$"`
-    yield rf"{_START}{_DECLARING}{_BEFORE}r?{_QUOTE}\^?/?{path}/?\$?{_QUOTE}"
+    yield rf"{_START}{_DECLARING}{_BEFORE}r?{_QUOTE}\^?/?{path}{_END}{_QUOTE}"
 
 
 def _alone(ending: Sequence[str]) -> str:
     """Return a regular expression for a path on a line of its own."""
     path = _path(ending)
-    return rf"^\s*{_ARGUMENT}r?{_QUOTE}\^?/?{path}/?\$?{_QUOTE},?\s*$"
+    return rf"^\s*{_ARGUMENT}r?{_QUOTE}\^?/?{path}{_END}{_QUOTE},?\s*$"
 
 
 def _quoted(ending: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ from winnow.search.answer.hits import SPARE_HITS, CurrentTexts, Engine, HitList,
 from winnow.search.answer.telling_words import telling_words
 from winnow.search.code.errors import error_hits
 from winnow.search.code.files import files_named
+from winnow.search.code.handlers import route_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
 from winnow.search.code.orientation import (
     DOCUMENTS,
@@ -141,7 +142,8 @@ async def _find_first(
     # Of a question, in a tenth of a millisecond: less than a thread needs to begin.
     is_short = len(text) <= SHORT_QUERY
     parts = parse_query(text) if is_short else await asyncio.to_thread(parse_query, text)
-    return await error_hits(workspace, scope, parts, progress)
+    errors = await error_hits(workspace, scope, parts, progress)
+    return [*errors, *await route_hits(workspace, scope, text, progress)]
 
 
 async def _find_in(
