@@ -474,11 +474,37 @@ REFUSED = "Payment of 12 was refused by the bank"
         f"{REFUSED} when I pay twice\n\nThat began with version 3.",
         f"[Bug]: the shop says {REFUSED} after an update",
         f"Second payment crashes with error: {REFUSED}",
+        f"Why do I see {REFUSED} when I pay twice?",
     ],
 )
 async def test_a_message_in_a_report_is_found(workspace: EngineWorkspace, report: str) -> None:
     found = rows((await search(workspace, report)).results)
     assert found[0] == ("web/pay.ts", 3, 4, "raises this message")
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        f"The second payment\n\nWhen I pay twice the page shows {REFUSED} and it stops. Why?",
+        f"The second payment\n\nIn the log of the server there is {REFUSED}. What is wrong?",
+    ],
+)
+async def test_a_message_within_a_sentence_of_a_report_is_found(
+    index_files: IndexFiles, report: str
+) -> None:
+    # Files with shorter paths and none of its words are read as well.
+    files = {f"{number}.py": f"second_page_of_log_{number} = 1\n" for number in range(60)}
+    workspace = await index_files({**FILES, **files})
+    found = rows((await search(workspace, report)).results)
+    assert found[0] == ("web/pay.ts", 3, 4, "raises this message")
+
+
+async def test_a_phrase_of_a_report_is_no_message(index_files: IndexFiles) -> None:
+    source = 'raise Error("not found")\nraise Error(f"{tea} of the {pot}")\n'
+    workspace = await index_files({"tea.py": source})
+    report = "The shelf shows not found\n\nAll colors of the shelf are gone."
+    found = rows((await search(workspace, report)).results)
+    assert not any("message" in (row[3] or "") for row in found)
 
 
 async def test_the_rest_of_a_report_orders_equal_places_of_its_message(

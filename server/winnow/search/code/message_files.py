@@ -201,7 +201,7 @@ def matched_texts(
         value = _value(present) * weight(path)
         best = max(best, value)
         # Trigrams of common words name many files that do not have all of the words together.
-        count += value >= best * LEAST_VALUE
+        count += bool(present) and value >= best * LEAST_VALUE
         if present:
             matching = lines_with(lower, [folded[term] for term in present])
             text = data.decode("utf-8", "replace")

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 import msgspec
 from msgspec import Struct
 
+from winnow.errors import IndexUnavailable
 from winnow.ranking.query.errors import ErrorMessage, is_of_runtime
 from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.catalog_uses import with_uses
 from winnow.search.code.definitions import MARK, enclosing
+from winnow.search.code.indexed import search_index
 from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.message_files import (
     MOST_CATALOGS,
@@ -32,9 +34,11 @@ from winnow.search.code.message_files import (
 from winnow.search.code.messages import (
     END,
     MESSAGE_CHARACTERS,
+    MOST_TERMS,
     MatchedText,
     Site,
     longest_part,
+    phrases,
     quoted_terms,
     sites_in,
     source_terms,
@@ -50,8 +54,10 @@ MOST_MESSAGES = 3
 # Lines of a report that a program may have printed, and the least number of words of one in a code
 # block.
 MOST_PRINTED, PRINTED_WORDS = 6, 2
-# A title is cut at each of its first circumstances: a message may contain such words, too.
-MOST_CIRCUMSTANCES = 3
+# Files with texts that people write as well.
+ASIDE = frozenset(("test", "prose"))
+# The least words of a report that has a message within a sentence, and the files to read for it.
+WITHIN_WORDS, WITHIN_FILES = 6, 60
 # A code block lists properties of the machine if it has so many, and no more other lines.
 LEAST_PROPERTIES = 3
 MOST_SITES = 5
@@ -94,25 +100,13 @@ _FILLED = re.compile(
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
+_ASKS_HOW = re.compile(r"(?:how|what|where|when|which|who)\b", re.I)
 # A line of code, or a command at a prompt.
 _CODE = re.compile(r"(?:[$>#%] |>>>|[^\w\[(\"'<]).*|.*[{};=,(]\s*$|.*\w\(.*")
 # The place in front of a message: `docs/index.rst:4:`.
 _PLACE = re.compile(r"^[^\s:]+:\d{1,7}:(?:\d{1,7}:)? ?")
 # A property of the machine, such as `Python version: 3.11`.
 _PROPERTY = re.compile(r"[A-Z][\w ]{1,30}:\s")
-# What a title says around a message: "Import fails with no such group when the name has a space".
-_INTRODUCTION = re.compile(
-    r"\b(?:(?:crash|fail)(?:s|es|ed|ing)? with|display(?:s|ed|ing)?|gets?|getting|got|log(?:s|ged)|"
-    r"print(?:s|ed)?|rais(?:es|ed|ing)|report(?:s|ed|ing)?|return(?:s|ed|ing)?|sa(?:ys|id|ying)|"
-    r"sees?|seeing|show(?:s|ed|ing)?|throw(?:s|ing)?)\b"
-    r"(?: an?\b| the\b)?(?: (?:error|exception|message|warning))*:? ",
-    re.I,
-)
-_CIRCUMSTANCE = re.compile(
-    r",? (?:after|as soon as|because|before|during|even|every time|if|on|since|unless|until|when|"
-    r"whenever|while|with|without)\b",
-    re.I,
-)
 # "Is the file open?", but also "can call this only once" and "no such name; did you mean …?"
 _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 
@@ -121,12 +115,13 @@ class _Message(Struct, frozen=True, dict=True):
     """A message of a query, and the least share of it that the source must have, unless a string
     of the source makes it or a part of it. If it ``is_certain`` that it is a message, it is worth a
     search of all files. If it ``is_label``, a string that is no test's must have nearly all of
-    it."""
+    it. It may be a report that the message ``is_within``."""
 
     error: ErrorMessage
     least: float = 0.0
     is_certain: bool = False
     is_label: bool = False
+    is_within: bool = False
 
     @property
     def is_likely(self) -> bool:
@@ -146,6 +141,8 @@ class _Message(Struct, frozen=True, dict=True):
     @functools.cached_property
     def terms(self) -> Sequence[str]:
         """Texts to search for, of which the source has some."""
+        if self.is_within:
+            return phrases(self.error.text)
         found = source_terms(self.error.text)
         if self.is_label:
             return list(dict.fromkeys([*self.wholes, *found[:LABEL_TERMS]]))
@@ -156,7 +153,11 @@ async def find_sites(
     workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
 ) -> list[Site]:
     """Return the places that make the messages of a query, those of the first message first."""
-    messages = [each for each in _messages(parts) if not is_of_runtime(each.error.text)]
+    messages = [
+        each
+        for each in _messages(parts, is_indexed=knows_texts(workspace, scope))
+        if not is_of_runtime(each.error.text)
+    ]
     if not messages:
         return []
     texts = CurrentTexts(scope, workspace.buffers)
@@ -283,6 +284,8 @@ async def _files(
         known: Mapping[str, Set[str]] = {}
         if is_indexed and message.is_label:
             known = await _files_of_label(workspace, scope, message)
+        elif is_indexed and message.is_within:
+            known = await _best_files(workspace, scope, message)
         elif is_indexed and message.least and not message.is_certain:
             terms = message.terms[:PROBABLE_TERMS]
             known = await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight)
@@ -290,11 +293,26 @@ async def _files(
         is_doubtful = message.is_label or (is_indexed and message.least == math.inf)
         # The index names no files if too many may have the words of a message.
         if not (known or is_doubtful):
-            searched |= dict.fromkeys(message.terms)
+            searched |= dict.fromkeys(message.terms[:MOST_TERMS])
     if searched:
         progress("Searching for the error message")
         add(await files_with_terms(workspace, scope, [*searched]))
     return found
+
+
+async def _best_files(
+    workspace: EngineWorkspace, scope: Scope, message: _Message
+) -> Mapping[str, Set[str]]:
+    """Return the best files for a report, one of which has the message within it: trigrams would
+    name all large files."""
+    try:
+        found = await search_index(
+            workspace, scope, message.error.text, WITHIN_FILES, patient=False
+        )
+    except IndexUnavailable:
+        return {}
+    terms = frozenset(message.terms)
+    return {hit.path: terms for hit in found.hits}
 
 
 async def _files_of_label(
@@ -318,7 +336,7 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     sites = [
         site
         for text in texts
-        for site in sites_in(text, error.text, error.kind)
+        for site in sites_in(text, error.text, error.kind, is_within=message.is_within)
         if not (site.is_comment and "test" in repeating_kinds(site.path))
     ]
     repeating = {path for path in {site.path for site in sites} if _repeats(path)}
@@ -330,6 +348,10 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
             and (site.path not in repeating or is_catalog(site.path))
             and site.same >= LABEL_SHARE * len(error.text)
         ]
+    if message.is_within:
+        sites = [site for site in sites if ASIDE.isdisjoint(repeating_kinds(site.path))]
+        longest = max((site.same for site in sites if site.makes), default=0)
+        sites = [site for site in sites if site.makes and site.same == longest]
     scores = {site: site.score * (REPEATING if site.path in repeating else 1.0) for site in sites}
     # What repeats a message comes after the code that makes it.
     last = repeating if any(site.makes and site.path not in repeating for site in sites) else ()
@@ -349,8 +371,8 @@ def _least_score(message: _Message, site: Site) -> float:
     return message.least if _reports(site) else max(message.least, SILENT_SHARE)
 
 
-def _messages(parts: QueryParts) -> Iterator[_Message]:
-    """Yield the messages of a query."""
+def _messages(parts: QueryParts, *, is_indexed: bool) -> Iterator[_Message]:
+    """Yield the messages of a query. Only an index finds those within prose."""
     errors = parts.errors[:MOST_MESSAGES]
     yield from map(_Message, errors)
     if not errors:
@@ -360,7 +382,7 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
     title = _LABEL.sub("", parts.written_title)
     texts = dict.fromkeys([title, *parts.quotes[:MOST_MESSAGES]])
     found = [_message(text, may_be_label=may_be_label) for text in texts]
-    found += _in_title(title)
+    found += _within(title, () if errors or not is_indexed else parts.prose)
     printed = (text for text in _printed(parts) if text not in texts)
     # "Warning, treated as error" says less than the line below it.
     longest_first = sorted(itertools.islice(printed, MOST_PRINTED), key=len, reverse=True)
@@ -386,18 +408,12 @@ def _message(text: str, *, is_printed: bool = False, may_be_label: bool = False)
     return _Message(error, is_label=True) if is_label else None
 
 
-def _in_title(title: str) -> Iterator[_Message]:
-    """Yield the messages that parts of a title may be; a string must make all of one."""
-    introduction = _INTRODUCTION.search(title)
-    for begin in (0, introduction.end()) if introduction else (0,):
-        circumstances = itertools.islice(_CIRCUMSTANCE.finditer(title, begin), MOST_CIRCUMSTANCES)
-        for end in [len(title), *(found.start() for found in circumstances)]:
-            text = title[begin:end]
-            words = len(text.split())
-            is_sentence = words > PRINTED_WORDS and text[0].isupper()
-            fails = words >= PRINTED_WORDS and _FAILURE.search(text)
-            if text != title and (is_sentence or fails) and not _ASKS.match(text):
-                yield _Message(ErrorMessage(text), math.inf)
+def _within(title: str, prose: Sequence[str]) -> Iterator[_Message]:
+    """Yield a report that may have a message within a sentence: "The page shows Group not found
+    when I save". A question has none, unless it asks why there is one."""
+    told = " ".join([*(() if _ASKS_HOW.match(title) else (title,)), *prose])
+    if len(told.split()) >= WITHIN_WORDS:
+        yield _Message(ErrorMessage(told), math.inf, is_within=True)
 
 
 def _printed(parts: QueryParts) -> Iterator[str]:

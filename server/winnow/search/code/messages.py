@@ -37,6 +37,9 @@ WORDS_WITH_VALUE, WORDS_BESIDE = range(3, 11), 2
 LEAST_SHARE, LEAST_LETTERS = 0.25, 8
 # A text of so many words that is in a string is a sentence that was copied from it.
 COPIED_WORDS = 5
+# The beginning of a report that may have a message within it, and the least letters of a string
+# that makes it.
+REPORT_CHARACTERS, LEAST_WITHIN = 2_000, 12
 # The score of a string that makes the whole message, if it has a smaller share of its letters.
 WHOLE = 0.9
 # Factors for lines that do not raise an error, and for comments.
@@ -44,6 +47,9 @@ SILENT, COMMENT = 0.85, 0.3
 MOST_LINES_OF_FILE = 200
 
 _WORD = re.compile(r"\S+")
+# Without the signs behind and around it.
+_WORD_OF_SENTENCE = re.compile(r"\S*[^\s,.:;!?…]")
+_BARE_WORD = re.compile(r"[^\s\"'`()\[\],.:;!?…](?:\S*[^\s\"'`()\[\],.:;!?…])?")
 # Values, which the source does not have: texts in quotes and brackets, numbers, paths, addresses,
 # hosts, methods (`Cart#add`).
 _VALUE = re.compile(
@@ -152,6 +158,14 @@ class Site(Struct, frozen=True):
     is_label: bool = False
 
 
+def phrases(report: str) -> list[str]:
+    """Return all texts of a report that a string within it may have, the most telling first."""
+    # What looks like a value may be a part of the text.
+    text = report[:REPORT_CHARACTERS]
+    terms = _terms([text], SHORT) | _terms(_VALUE.split(text), SHORT)
+    return sorted(terms, key=lambda term: -terms[term])
+
+
 def source_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
     message = message.strip(_FRAME)
@@ -237,13 +251,17 @@ def _runs(message: str) -> list[str]:
     return [run for run in _VALUE.split(message[:MESSAGE_CHARACTERS]) if run.strip()]
 
 
-def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
+def sites_in(
+    text: MatchedText, message: str, kind: str = "", *, is_within: bool = False
+) -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type. A
-    short message must be near it."""
+    short message must be near it. If the message ``is_within`` a report, a string makes all of it
+    that makes some words of the report."""
     # A person who types a message seldom types its capitals.
-    message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold().strip(_FRAME)
+    most = REPORT_CHARACTERS if is_within else MESSAGE_CHARACTERS
+    message = " ".join(message[:most].split()).casefold().strip(_FRAME)
     letters = _static_letters(message) or 1
-    printed = _Printed(message)
+    printed = _Report(message) if is_within else _Printed(message)
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
     sites = []
     matching = {number: text.lines[number] for number in text.matching[:MOST_LINES_OF_FILE]}
@@ -363,6 +381,33 @@ class _Printed:
                 return len(self.text)
             at += 1
         return None
+
+
+class _Report(_Printed):
+    """A text of a person, within which a message may begin and end at any word."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._copied = None
+        words = [
+            found.span()
+            for pattern in (_WORD, _WORD_OF_SENTENCE, _BARE_WORD)
+            for found in pattern.finditer(self.text)
+        ]
+        self.starts = sorted({start for start, _ in words})
+        self.ends = sorted({end for _, end in words})
+
+    def made_by(self, strings: Iterable[str]) -> tuple[Made, int]:
+        """Return "whole" if a string that says something makes some words of the report."""
+        telling = (string for string in strings if self._may_make(_static(string)))
+        makes, same = super().made_by(telling)
+        return ("whole" if makes else "", same)
+
+    def _may_make(self, pieces: Sequence[str]) -> bool:
+        # Shorter ones are phrases of the language.
+        is_telling = _letters("".join(pieces)) >= LEAST_WITHIN
+        words = sum(len(piece.split()) for piece in pieces)
+        return is_telling and words > SHORT and all(piece in self.text for piece in pieces)
 
 
 def _whole_string(lines: Mapping[int, str], number: int) -> tuple[int, str]:
