@@ -104,6 +104,9 @@ FILES = {
     "locale/de.po": 'msgid "Let it cool"\nmsgstr "Abkühlen lassen, bitte"\n',
     "web/package.json": '{\n  "displayName": "All about good tea"\n}\n',
     "web/names.ts": "export const a = { displayName: 'a' }\n" * 30,
+    "ftl/tea.ftl": "tea-too-hot = This tea is far too hot\ntea-pot-cold = No pot is that cold\n",
+    "tea/hot.rs": "fn hot(tr: &I18n) {\n    panic!(tr.tea_too_hot())\n}\n",
+    "tea/cold.ts": "export const cold = () => alert(tr.teaPotCold())\n",
     "docs/tea.md": "It may say: The teapot is broken\n",
 }
 
@@ -164,6 +167,8 @@ def places(key: str, shown: Place, catalog: Place) -> list[tuple[str, int, str]]
             ("lang/en/cups.php", 3),
             "full",
         ),
+        ("This tea is far too hot", ("tea/hot.rs", 2), ("ftl/tea.ftl", 1), "tea-too-hot"),
+        ("No pot is that cold", ("tea/cold.ts", 1), ("ftl/tea.ftl", 2), "tea-pot-cold"),
         (
             "The milk was not poured",
             ("net/Milk.cs", 2),

@@ -16,6 +16,7 @@ from winnow.search.code.message_catalogs import (
     is_catalog,
     key_of,
     patterns_of,
+    spellings,
 )
 from winnow.search.code.message_files import (
     REPEATING,
@@ -75,7 +76,7 @@ def _shown(key: _Key) -> str:
 
 def _terms(key: _Key) -> list[str]:
     """Return the ends of a key: code has the last part, and most has more."""
-    return [".".join(key[at:]) for at in range(len(key))]
+    return [".".join(key[at:]) for at in range(len(key) - 1)] + spellings(key[-1])
 
 
 def _uses(

@@ -175,6 +175,15 @@ def _translated(lines: Sequence[str], number: int) -> tuple[str, ...]:
     return ()
 
 
+def spellings(name: str) -> list[str]:
+    """Return the last part of a key, and how functions that are made from a catalog spell it if it
+    has hyphens: `tr.save_all`, `tr.saveAll`."""
+    first, *others = name.split("-")
+    camel = first + "".join(map(str.capitalize, others))
+    is_name = " " not in name
+    return list(dict.fromkeys([name, name.replace("-", "_"), camel])) if is_name else [name]
+
+
 def has_text_of(line: str, last: str) -> bool:
     """Return True if a line of a catalog has the text of a key, by its last part."""
     element, keyed = _ELEMENT.search(line[:MOST_COLUMNS]), _KEY.match(line[:MOST_COLUMNS])
@@ -197,6 +206,7 @@ def patterns_of(key: Sequence[str], stem: str) -> Iterator[tuple[re.Pattern[str]
     if " " in key[-1]:
         yield re.compile(last), True
     elif len(parts_of(key[-1])) > 1:
-        yield re.compile(rf"(?<![\w-]){last}(?![\w-])"), False
+        spelled = "|".join(map(re.escape, spellings(key[-1])))
+        yield re.compile(rf"(?<![\w-])(?:{spelled})(?![\w-])"), False
     elif len(key) == 1:
         yield re.compile(rf"{_LOOK_UP}{last}[\"'`]"), True
