@@ -475,6 +475,7 @@ REFUSED = "Payment of 12 was refused by the bank"
         f"[Bug]: the shop says {REFUSED} after an update",
         f"Second payment crashes with error: {REFUSED}",
         f"Why do I see {REFUSED} when I pay twice?",
+        f"When I pay twice I see {REFUSED} and nothing happens",
     ],
 )
 async def test_a_message_in_a_report_is_found(workspace: EngineWorkspace, report: str) -> None:
