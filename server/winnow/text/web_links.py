@@ -8,9 +8,10 @@ and must stay. So only a host with a top-level domain, or with a query behind it
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
+
+from winnow.text.html_references import unescaped
 
 # Countries; then generic domains that are old or have many hosts, and reserved ones.
 _DOMAINS = frozenset(
@@ -107,7 +108,7 @@ def without_links(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_LIKE_PUNCTUATION))
         text = text.translate(_LIKE_PUNCTUATION)
-    text = _DEFANGED.sub(_refanged, html.unescape(text))
+    text = _DEFANGED.sub(_refanged, unescaped(text))
     text = _ENCODED.sub(lambda pair: chr(int(pair[1], 16)), text)
     text = _LINK.sub(" ", text)
     return _EMAIL.sub(_without_address, _HOST.sub(_without_host, text))

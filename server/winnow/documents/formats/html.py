@@ -11,12 +11,12 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
-from html import unescape
 
 from winnow.documents.extract.input_stream import CHUNK_BYTES, ByteStream, DocumentInput
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.paragraphs import Sections
 from winnow.documents.format import DocumentFormat
+from winnow.text.html_references import unescaped
 
 LONGEST_PAGE = 32 * 1024**2
 # A cell with more text is not data: the page uses the table for layout.
@@ -208,7 +208,7 @@ class _Visible:
         if self._hidden or self._in_raw:
             return
         if "&" in data:
-            data = unescape(data)
+            data = unescaped(data)
         if self._in_pre:
             *lines, data = data.replace("\r\n", "\n").split("\n")
             for line in lines:

@@ -9,12 +9,12 @@ key is the text in the language of the source.
 from __future__ import annotations
 
 import functools
-import html
 import itertools
 import re
 from collections.abc import Iterator, Sequence
 
 from winnow.index.postings.terms import parts_of
+from winnow.text.html_references import unescaped
 
 # How far above a text its element may begin.
 ELEMENT_LINES = 4
@@ -93,11 +93,11 @@ def texts_without_quotes(path: str, line: str) -> Iterator[str]:
     """Yield the texts of a line that need not be in quotes: the content of elements, also on a line
     of its own, and the values of a catalog."""
     for content in _CONTENT.findall(line):
-        yield html.unescape(content)
+        yield unescaped(content)
     if _MARKUP.search(path):
-        yield html.unescape(line.strip())
+        yield unescaped(line.strip())
         for content in _BETWEEN_TAGS.findall(line):
-            yield html.unescape(content)
+            yield unescaped(content)
         for tag in _TAG.findall(line):
             yield from map("".join, _QUOTED.findall(tag))
     if is_catalog(path) and (keyed := _KEY.match(line)):
@@ -168,7 +168,7 @@ def _translated(lines: Sequence[str], number: int) -> tuple[str, ...]:
     source = ""
     for at in range(number - 1, max(-1, number - 1 - UNIT_LINES), -1):
         if found := _TRANSLATED.match(lines[at]):
-            source = html.unescape(found[1]).strip()
+            source = unescaped(found[1]).strip()
         if _UNIT.match(lines[at]):
             named = _UNIT_NAME.search(lines[at][:MOST_COLUMNS])
             return (named[1],) if named else (source,) if source else ()
