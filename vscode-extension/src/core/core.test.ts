@@ -77,6 +77,7 @@ describe('typed input', () => {
   test('is text, or a regular expression between slashes; capitals make it case-sensitive', () => {
     expect(pattern('a.b')).toEqual({ pattern: 'a.b', literal: true, case_sensitive: false })
     expect(pattern('/a.b/')).toEqual({ pattern: 'a.b', literal: false, case_sensitive: false })
+    expect(pattern('/api/a.b/')).toMatchObject({ pattern: '/api/a.b/', literal: true })
     expect(pattern('Ab')).toMatchObject({ case_sensitive: true })
     expect(pattern('//')).toMatchObject({ pattern: '//', literal: true })
   })

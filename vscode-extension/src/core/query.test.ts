@@ -19,6 +19,10 @@ describe('typed text', () => {
     ['a > b', { words: 'a > b' }],
     ['>unknown it', { words: '>unknown it' }],
     ['/usr/bin', { words: '/usr/bin' }],
+    ['/api/items/<int:pk>/', { words: '/api/items/<int:pk>/' }],
+    ['/* a comment */', { words: '/* a comment */' }],
+    ['/** another */', { words: '/** another */' }],
+    ['/src/.*\\.py/', { kind: 'text', words: '/src/.*\\.py/' }],
   ])('%s', (typed, expected) => {
     expect(parseQuery(typed)).toEqual({ ...EMPTY, ...expected })
   })
@@ -28,6 +32,7 @@ describe('typed text', () => {
     '@Client.send',
     '"permission denied"',
     '/def \\w+/',
+    '"/api/items/5/"',
     '>docs retention',
     '>changed >type:py,ts >in:"my src" @run',
     '>ignored it',

@@ -67,8 +67,14 @@ export function parseQuery(typed: string): Query {
   if (query.kind === 'terms') return { ...query, ...splitTerms(rest) }
   if (query.kind === 'documents') return { ...query, words: rest }
   if (rest.startsWith('@')) return { ...query, kind: 'symbols', words: rest.slice(1).trim() }
-  const isExact = rest.startsWith('"') || /^\/.+\/$/.test(rest)
+  const isExact = rest.startsWith('"') || expressionIn(rest) !== undefined
   return { ...query, kind: isExact ? 'text' : 'any', words: isExact ? withoutQuotes(rest) : rest }
+}
+
+/** Return the regular expression between slashes. A route, such as `/api/items/5/`, and a comment are none. */
+function expressionIn(text: string): string | undefined {
+  if (/^(?:\/[\w.:{}<>%-]+){2,}\/$/.test(text)) return undefined
+  return /^\/(?![*/])(.+)\/$/.exec(text)?.[1]
 }
 
 function withPrefix(query: Query, [, name = '', types = '', folder = '']: RegExpExecArray): Query {
@@ -106,7 +112,7 @@ export function formatQuery(query: Query): string {
 
 function formatWords({ kind, words, terms }: Query): string {
   if (kind === 'symbols') return `@${words}`
-  if (kind === 'text') return /^\/.+\/$/.test(words) ? words : `"${words}"`
+  if (kind === 'text') return expressionIn(words) === undefined ? `"${words}"` : words
   return kind === 'terms' && terms.length ? `${words}${TERMS}${termsText(terms)}` : words
 }
 
@@ -132,7 +138,7 @@ export function termsText(terms: readonly string[]): string {
  * case, as in most editors.
  */
 export function pattern(text: string): { pattern: string; literal: boolean; case_sensitive: boolean } {
-  const expression = /^\/(.+)\/$/.exec(text)?.[1]
+  const expression = expressionIn(text)
   const searched = expression ?? text
   return {
     pattern: searched,
