@@ -225,9 +225,10 @@ test('each matching line of a document is a row with its page', () => {
       document: 'file:///r/docs/h.pdf#page=2',
     },
   ])
-  const text = { ...match, preview_uri: 'winnow-doc:///r/a.md#L9', open_uri: 'file:///r/a.md' }
+  const { page, section, ...line } = match
+  const text = { ...line, preview_uri: 'winnow-doc:///r/a.md#L9', open_uri: 'file:///r/a.md' }
   const [row] = rowsOfDocument({ path: 'a.md', format: 'text', total: 1, matches: [text] })
-  expect(row?.place).toMatchObject({ target: 'file:///r/a.md', line: 9 })
+  expect(row).toMatchObject({ name: 'a.md:9', place: { target: 'file:///r/a.md', line: 9 } })
 })
 
 test('long text is cut', () => {

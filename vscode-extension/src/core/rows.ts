@@ -222,16 +222,17 @@ function reasonOf(hit: CodeHit): string {
 
 export function rowsOfDocument(document: DocumentMatches): Row[] {
   const { name, folder } = splitPath({ path: document.path, shown: displayPath(document) })
+  // Its lines are those of the file.
+  const isText = document.format === 'text'
   return document.matches.map((match) => ({
     key: `${keyOf(document)}\0${match.line}`,
     icon: 'book',
-    name: [name, whereInDocument(match)].filter(Boolean).join(' · '),
+    name: isText ? `${name}:${match.line}` : [name, whereInDocument(match)].filter(Boolean).join(' · '),
     where: folder,
     code: oneLine(match.text),
     reason: '',
     place: {
-      // The lines of a text file are those of its text.
-      target: document.format === 'text' ? match.open_uri : withoutLine(match.preview_uri),
+      target: isText ? match.open_uri : withoutLine(match.preview_uri),
       line: match.line,
       columns: match.match_range,
     },
