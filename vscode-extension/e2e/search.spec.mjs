@@ -489,11 +489,24 @@ test('Ctrl+Enter opens the selected row to the side', async () => {
   await editor.command('View: Close All Editors')
 })
 
-test('Enter before the answer opens its first row', async () => {
-  await editor.openBox('Control+Alt+W')
-  await editor.input.fill('django/db/migrations/recorder.py')
-  await page.keyboard.press('Enter')
-  await page.locator('.tab.active', { hasText: 'recorder' }).waitFor()
+test('Enter before the answer opens its first row, and no preview follows', async () => {
+  await editor.command('View: Close All Editors')
+  // The second time, the document is open, which leaves the most time for a preview.
+  for (let time = 0; time < 2; time++) {
+    await editor.openBox('Control+Alt+W')
+    await page.keyboard.insertText('d')
+    await editor.sees(editor.first, /^Type at least 2 letters$/)
+    await page.keyboard.insertText('jango/db/migrations/recorder.py')
+    await page.keyboard.press('Enter')
+    // The editor is busy for longer than the box waits before the first preview.
+    await page.evaluate(() => {
+      const end = performance.now() + 1_500
+      while (performance.now() < end);
+    })
+    await page.locator('.tab.active', { hasText: 'recorder' }).waitFor()
+    await page.waitForTimeout(1_500)
+    await restored({ tabs: ['recorder'], active: 'recorder' })
+  }
 })
 
 test('a search without results and a failed search show the reason', async () => {

@@ -452,15 +452,20 @@ export class Picker {
     const { rows, active } = this.state
     const row = rows.find(({ key }) => key === active) ?? rows[0]
     const { previews } = this.services
-    // Without rows, the preview is that of an earlier search.
-    this.timers.start('preview', delay, () => void (row ? previews.show(row.place, this.pick.value) : previews.restore()))
+    this.timers.start('preview', delay, () => {
+      // The box has closed the previews and hides, but the editor has not reported that yet.
+      if (this.isAccepted) return
+      // Without rows, the preview is that of an earlier search.
+      void (row ? previews.show(row.place, this.pick.value) : previews.restore())
+    })
   }
 
   // --- actions -----------------------------------------------------------------------------
 
   private async accepted(): Promise<void> {
     const item = this.pick.selectedItems[0] ?? this.pick.activeItems[0]
-    if (item?.run) item.run()
+    // Until the list is that of the typed text, its actions are those of an earlier one.
+    if (item?.run && !this.timers.has('search') && !this.timers.has('wait')) item.run()
     else if (item?.row && item.row.key !== this.state.active) await this.openRow(item.row)
     else await this.enter()
   }
