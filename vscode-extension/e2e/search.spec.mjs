@@ -509,6 +509,14 @@ test('Enter before the answer opens its first row, and no preview follows', asyn
   }
 })
 
+test('Enter opens an image', async () => {
+  await editor.search('Search', 'docs/_theme/picture.png')
+  await editor.answered()
+  await page.keyboard.press('Enter')
+  await page.locator('.tab.active', { hasText: 'picture' }).waitFor()
+  await editor.command('View: Close All Editors')
+})
+
 test('a search without results and a failed search show the reason', async () => {
   await editor.question(QUESTION)
   await page.keyboard.press('ArrowDown')

@@ -495,6 +495,7 @@ export class Picker {
     try {
       await previews.open(row.place, column === undefined ? {} : { column })
     } catch (error) {
+      await previews.restore()
       void vscode.window.showErrorMessage(`Winnow: could not open ${row.displayPath}: ${messageOf(error)}`)
     }
     if (this.stored) searches.opened(this.stored.id, row.key)

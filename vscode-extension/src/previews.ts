@@ -89,17 +89,20 @@ export class Previews implements vscode.Disposable {
   async open(place: Place, options: OpenOptions = {}): Promise<void> {
     this.latestCall++
     const { uri, notes } = await this.locate(uriOf(place))
-    const document = await vscode.workspace.openTextDocument(uri)
-    const { start } = rangeIn(document, place)
+    // An entire file may be an image.
+    const document = place.line === undefined ? undefined : await vscode.workspace.openTextDocument(uri)
     const { column = await this.close(), isTab = opensPreviewTabs(), keepsFocus = false } = options
     await this.close()
     await this.enqueue(async () => {
-      await vscode.window.showTextDocument(document, {
+      const shown: vscode.TextDocumentShowOptions = {
         ...(column === undefined ? {} : { viewColumn: column }),
         preview: isTab,
         preserveFocus: keepsFocus,
-        selection: new vscode.Range(start, start),
-      })
+      }
+      if (document) {
+        const { start } = rangeIn(document, place)
+        await vscode.window.showTextDocument(document, { ...shown, selection: new vscode.Range(start, start) })
+      } else await vscode.commands.executeCommand('vscode.open', uri, shown)
     })
     await this.release(uri)
     if (notes.length) void vscode.window.showInformationMessage(`Winnow: ${notes.join('. ')}.`)
