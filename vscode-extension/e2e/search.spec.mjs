@@ -517,6 +517,19 @@ test('Enter opens an image', async () => {
   await editor.command('View: Close All Editors')
 })
 
+test('a search over the settings has no preview', async () => {
+  await editor.command('Preferences: Open Settings (UI)')
+  await page.locator('.settings-editor').waitFor()
+  const before = await shown()
+  await editor.question(QUESTION)
+  await page.keyboard.press('ArrowDown')
+  await page.waitForTimeout(1_500)
+  assert.deepEqual(await shown(), before)
+  await closePick()
+  await page.keyboard.press('Escape')
+  await page.locator('.settings-editor').waitFor({ state: 'hidden' })
+})
+
 test('a search without results and a failed search show the reason', async () => {
   await editor.question(QUESTION)
   await page.keyboard.press('ArrowDown')

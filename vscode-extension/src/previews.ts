@@ -7,9 +7,11 @@ import { log, messageOf } from './log'
 /** The editor groups before the first preview. */
 interface Before {
   readonly layout: EditorLayout
+  /** The number of groups, also of those in other windows. */
+  readonly count: number
   /** The group where a result opens. */
   readonly column: vscode.ViewColumn
-  /** The group of the previews, below all others: its number is one more than theirs. */
+  /** The group of the previews, below all others of the main window. */
   readonly previewColumn: vscode.ViewColumn
 }
 
@@ -67,6 +69,7 @@ export class Previews implements vscode.Disposable {
       await this.enqueue(async () => {
         if (call !== this.latestCall) return
         this.before ??= await splitBelow()
+        if (!this.before) return
         const range = rangeIn(document, place)
         const editor = await vscode.window.showTextDocument(document, {
           viewColumn: this.before.previewColumn,
@@ -166,7 +169,7 @@ export class Previews implements vscode.Disposable {
       if (group?.tabs.some((tab) => tab.isDirty && !isElsewhere(tab))) return
       if (group?.tabs.length) await vscode.window.tabGroups.close(group, true)
       // If groups were closed or added meanwhile, the layout is not that of these groups.
-      const added = vscode.window.tabGroups.all.length - (before.previewColumn - 1)
+      const added = vscode.window.tabGroups.all.length - before.count
       if (added === 0 || added === 1) await vscode.commands.executeCommand(SET_LAYOUT, before.layout)
     })
     return column
@@ -231,15 +234,31 @@ interface LayoutGroup {
 const GET_LAYOUT = 'vscode.getEditorLayout'
 const SET_LAYOUT = 'vscode.setEditorLayout'
 
-/** Add an editor group below all others. */
-async function splitBelow(): Promise<Before> {
+/**
+ * Add an editor group below all others of the main window.
+ *
+ * Return undefined if another window is active, or an editor above the others, such as the settings. The groups of
+ * those are counted after the main window's, and the layout is that of the active window.
+ */
+async function splitBelow(): Promise<Before | undefined> {
+  const { tabGroups } = vscode.window
   const layout = await vscode.commands.executeCommand<EditorLayout>(GET_LAYOUT)
-  const column = vscode.window.tabGroups.activeTabGroup.viewColumn
+  const column = tabGroups.activeTabGroup.viewColumn
+  const count = tabGroups.all.length
+  const previewColumn = countGroups(layout) + 1
+  if (column >= previewColumn) return undefined
   await vscode.commands.executeCommand(SET_LAYOUT, {
     orientation: 1,
     groups: [layout.orientation === 0 ? { groups: layout.groups, size: 0.5 } : { groups: [{ groups: layout.groups }], size: 0.5 }, { size: 0.5 }],
   })
-  return { layout, column, previewColumn: vscode.window.tabGroups.all.length }
+  if (groupAt(previewColumn)?.tabs.length === 0) return { layout, count, column, previewColumn }
+  // The new group is in another window.
+  await vscode.commands.executeCommand(SET_LAYOUT, layout)
+  return undefined
+}
+
+function countGroups({ groups }: { readonly groups: readonly LayoutGroup[] }): number {
+  return groups.reduce((count, group) => count + (group.groups ? countGroups({ groups: group.groups }) : 1), 0)
 }
 
 /** Return true if a tab of another group has the same document. */
