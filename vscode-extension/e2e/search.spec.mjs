@@ -1,6 +1,6 @@
 // The search box, in one editor with a real repository and a fake language model.
 import assert from 'node:assert/strict'
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { after, before, test as check } from 'node:test'
 
@@ -515,6 +515,21 @@ test('Enter opens an image', async () => {
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: 'picture' }).waitFor()
   await editor.command('View: Close All Editors')
+})
+
+test('a result whose file is gone says so, and no preview stays', async () => {
+  const files = ['gone_a.py', 'gone_b.py'].map((name) => path.join(folder, name))
+  for (const file of files) writeFileSync(file, 'vanishing_name = 1\n')
+  await editor.search('Search Text', 'vanishing_name')
+  await editor.sees(editor.rows.nth(1), /vanishing_name/)
+  await previewed()
+  const before = await editor.activePlace()
+  rmSync(files.find((file) => !file.includes(before[0])))
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await editor.sees(editor.notification('could not open'), /could not open gone_\w\.py: The file no longer exists\.$/)
+  await restored({ tabs: [], active: '' })
+  await editor.command('Notifications: Clear All Notifications')
 })
 
 test('a search over the settings has no preview', async () => {

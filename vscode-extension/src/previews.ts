@@ -93,7 +93,7 @@ export class Previews implements vscode.Disposable {
     this.latestCall++
     const { uri, notes } = await this.locate(uriOf(place))
     // An entire file may be an image.
-    const document = place.line === undefined ? undefined : await vscode.workspace.openTextDocument(uri)
+    const document = place.line === undefined ? undefined : await textAt(uri)
     const { column = await this.close(), isTab = opensPreviewTabs(), keepsFocus = false } = options
     await this.close()
     await this.enqueue(async () => {
@@ -207,6 +207,16 @@ export function uriOf(place: Place): vscode.Uri {
   return /^[a-z][a-z+.-]+:\/\//.test(place.target)
     ? vscode.Uri.parse(place.target, true)
     : vscode.Uri.file(place.target)
+}
+
+/** Open the document of a file. The editor's error for a missing file names it three times. */
+async function textAt(uri: vscode.Uri): Promise<vscode.TextDocument> {
+  try {
+    return await vscode.workspace.openTextDocument(uri)
+  } catch (error) {
+    const isMissing = uri.scheme === 'file' && (await vscode.workspace.fs.stat(uri).then(() => false, () => true))
+    throw isMissing ? new Error('The file no longer exists.') : error
+  }
 }
 
 /** Return the current range of a place: the document may have changed since the search. */
