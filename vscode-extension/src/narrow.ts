@@ -1,5 +1,6 @@
 import * as vscode from 'vscode'
 
+import { titleOf } from './core/headline'
 import { formatQuery, parseQuery, type Query } from './core/query'
 import type { Row } from './core/rows'
 
@@ -40,7 +41,7 @@ export async function narrow(text: string, rows: readonly Row[]): Promise<string
     })),
   ]
   const chosen = await vscode.window.showQuickPick(items, {
-    title: query.words || 'Narrow the search',
+    title: titleOf(query.words, undefined),
     placeHolder: 'Narrow the search; the query stays',
     matchOnDescription: true,
   })

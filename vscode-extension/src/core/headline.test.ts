@@ -40,7 +40,9 @@ describe('the title', () => {
   })
 
   test('is one short line, also for a long query', () => {
-    expect(titleOf(`Traceback:\n${'x'.repeat(200)}`, ofCode(CODE))).toMatch(/^Traceback: x{25}… · local$/)
+    const query = `Traceback:\n${'x'.repeat(200)}`
+    expect(titleOf(query, ofCode(CODE))).toMatch(/^Traceback: x{25}… · local$/)
+    expect(titleOf(query, undefined)).toMatch(/^Traceback: x{25}…$/)
   })
 
   test('adds only what changes how to read the list', () => {

@@ -46,7 +46,7 @@ export const LOCAL = 'local'
 
 /** Return the title of the box: one short line. */
 export function titleOf(words: string, headline: Headline | undefined): string {
-  if (!headline) return words || 'Winnow'
+  if (!headline) return shortened(words) || 'Winnow'
   return [shortened(words), headline.by, headline.note].filter(Boolean).join(' · ')
 }
 
