@@ -8,6 +8,7 @@ test('the words of a question are found in names, whatever their case and ending
   expect(marked('how are passwords hashed', 'class PasswordHasher:')).toEqual(['PasswordHash'])
   expect(marked('session cookies', 'def set_session_cookie(self):')).toEqual(['session', 'cookie'])
   expect(marked('http request', 'parseHTTPRequest')).toEqual(['HTTPRequest'])
+  expect(marked('where are documents', 'DocumentSource, documents')).toEqual(['Document', 'documents'])
 })
 
 test('a word inside of another one is not found', () => {

@@ -36,7 +36,10 @@ function occurrences(text: string, word: string): [number, number][] {
   const lower = text.toLowerCase()
   const found: [number, number][] = []
   for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + 1)) {
-    if (beginsPart(text, at)) found.push([at, at + word.length])
+    const end = at + word.length
+    // `documents` is not in `DocumentSource`, but `document` is.
+    const endsInNextPart = /\p{Ll}\p{Lu}$/u.test(text.slice(at, end)) && /^\p{Ll}/u.test(text.slice(end))
+    if (beginsPart(text, at) && !endsInNextPart) found.push([at, end])
   }
   return found
 }
