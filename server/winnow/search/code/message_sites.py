@@ -57,7 +57,7 @@ MOST_PRINTED, PRINTED_WORDS = 6, 2
 # Files with texts that people write as well.
 ASIDE = frozenset(("test", "prose"))
 # The least words of a report that has a message within a sentence, and the files to read for it.
-WITHIN_WORDS, WITHIN_FILES = 6, 60
+WITHIN_WORDS, WITHIN_FILES = 6, 25
 # A code block lists properties of the machine if it has so many, and no more other lines.
 LEAST_PROPERTIES = 3
 MOST_SITES = 5

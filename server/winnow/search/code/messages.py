@@ -39,7 +39,7 @@ LEAST_SHARE, LEAST_LETTERS = 0.25, 8
 COPIED_WORDS = 5
 # The beginning of a report that may have a message within it, and the least letters of a string
 # that makes it.
-REPORT_CHARACTERS, LEAST_WITHIN = 2_000, 12
+REPORT_CHARACTERS, LEAST_WITHIN = 1_000, 12
 # The score of a string that makes the whole message, if it has a smaller share of its letters.
 WHOLE = 0.9
 # Factors for lines that do not raise an error, and for comments.
