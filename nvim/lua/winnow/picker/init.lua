@@ -373,7 +373,7 @@ function Picker:_on_update(updated)
 end
 
 ---Repeat a live search while the index is being built: the first question often comes that early.
----@param delay? integer in milliseconds; by default, longer after a slow search
+---@param delay? integer milliseconds; by default, longer after a slow search
 function Picker:_repeat_later(delay)
   local early = self.search
   if not early or not early:is_early() or not self:is_live() then
