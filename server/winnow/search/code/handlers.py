@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from winnow.search.answer.hits import CurrentTexts, HitList
-from winnow.search.code.message_files import repeating_kinds
+from winnow.search.code.message_files import ASIDE, repeating_kinds
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.routes import (
     ANY_METHOD,
@@ -28,7 +28,6 @@ from winnow.workspace import EngineWorkspace
 
 # The best files that may declare a route; more are about something else.
 MOST_FILES = 200
-ASIDE = frozenset(("test", "prose"))
 # A declaration is at the beginning of a line.
 LINE_CHARACTERS = 1_000
 # The places of each request in a report.

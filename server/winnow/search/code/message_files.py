@@ -40,6 +40,8 @@ MOST_BYTES = 16_000_000
 MOST_CATALOGS = 3
 # The factor for files that repeat messages: tests, documentation, translations, generated files.
 REPEATING = 0.5
+# The kinds of files that repeat what programs say.
+ASIDE = frozenset(("test", "prose"))
 _ENGLISH = re.compile(r"(?<![a-z])en(?![a-z])", re.I)
 # The output of ripgrep and its lines per file. More matches than that belong to common words.
 LISTED_BYTES = 4 * 1024 * 1024

@@ -22,6 +22,7 @@ from winnow.search.code.definitions import MARK, enclosing
 from winnow.search.code.indexed import search_index
 from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.message_files import (
+    ASIDE,
     MOST_CATALOGS,
     REPEATING,
     by_length,
@@ -54,8 +55,6 @@ MOST_MESSAGES = 3
 # Lines of a report that a program may have printed, and the least number of words of one in a code
 # block.
 MOST_PRINTED, PRINTED_WORDS = 6, 2
-# Files with texts that people write as well.
-ASIDE = frozenset(("test", "prose"))
 # The least words of a report that has a message within a sentence, and the files to read for it.
 WITHIN_WORDS, WITHIN_FILES = 6, 25
 # A code block lists properties of the machine if it has so many, and no more other lines.
