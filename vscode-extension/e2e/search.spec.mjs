@@ -82,6 +82,13 @@ async function previewed() {
   return { name, line }
 }
 
+function addImage() {
+  const image = path.join(folder, 'docs/_theme/picture.png')
+  mkdirSync(path.dirname(image), { recursive: true })
+  copyFileSync(path.join(EXTENSION, 'media/icon.png'), image)
+  return image
+}
+
 async function closePick() {
   await page.keyboard.press('Escape')
   await page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
@@ -242,14 +249,12 @@ test('Escape closes the preview of an unsaved file, and nothing asks to save it'
 test('Escape restores a preview tab, a welcome page and an image', async () => {
   await editor.probe('preview', { file: path.join(folder, 'django/db/migrations/optimizer.py') })
   await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()
-  const image = path.join(folder, 'docs/_theme/picture.png')
+  const image = addImage()
   const opened = [
     async () => {},
     () => editor.command('Help: Welcome'),
     () => editor.probe('open', { file: image }),
   ]
-  mkdirSync(path.dirname(image), { recursive: true })
-  copyFileSync(path.join(EXTENSION, 'media/icon.png'), image)
   for (const open of opened) {
     await open()
     await page.waitForTimeout(500)
@@ -510,6 +515,7 @@ test('Enter before the answer opens its first row, and no preview follows', asyn
 })
 
 test('Enter opens an image', async () => {
+  addImage()
   await editor.search('Search', 'docs/_theme/picture.png')
   await editor.answered()
   await page.keyboard.press('Enter')

@@ -394,11 +394,11 @@ export class Picker {
     this.preview(hasMoved ? PREVIEW_MS : FIRST_PREVIEW_MS)
   }
 
-  /** Change the list only if it looks different: that undoes moves that the editor has not reported yet. */
+  /** Change the list if it differs. A change undoes moves that the editor has not reported yet. */
   private setItems(items: readonly Item[]): void {
     const { pick } = this
     const { rows, active, hasMoved } = this.state
-    const isSame = pick.items.length === items.length && pick.items.every((item, index) => looksLike(item, items[index]))
+    const isSame = pick.items.length === items.length && pick.items.every((item, index) => isSameItem(item, items[index]))
     if (isSame && pick.activeItems[0]?.row?.key === active) return
     // A row that the user moved to stays where it is on the screen.
     pick.keepScrollPosition = hasMoved && this.renderedAt > 0
@@ -595,9 +595,10 @@ export class Picker {
   }
 }
 
-function looksLike(item: Item, other: Item | undefined): boolean {
-  const looks = ({ kind, label, description, detail, buttons }: Item) => [kind, label, description, detail, buttons?.length].join('\n')
-  return !!other && looks(item) === looks(other)
+function isSameItem(item: Item, other: Item | undefined): boolean {
+  const parts = ({ row, kind, label, description, detail, buttons }: Item) =>
+    [row?.key, kind, label, description, detail, buttons?.length].join('\n')
+  return !!other && parts(item) === parts(other)
 }
 
 /** Wait until the events that the editor has sent have arrived: it answers in their order. */

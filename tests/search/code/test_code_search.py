@@ -68,6 +68,13 @@ def unindexed(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
     return make_workspace(project, config=NO_INDEX)
 
 
+async def prepared(workspace: EngineWorkspace, has_index: bool) -> None:
+    """Build the index of a workspace whose configuration disables it, if it should have one."""
+    if has_index:
+        workspace.reconfigure(Config())
+        await built(workspace)
+
+
 # --- the choice ----------------------------------------------------------------------------
 
 
@@ -81,9 +88,7 @@ async def test_a_request_leads_to_its_route(
         "web/api.ts": "export const url = `/api/chats`\n",
     }
     workspace = make_workspace(write_files(git_init(tmp_path / "api"), files), config=NO_INDEX)
-    if has_index:
-        workspace.reconfigure(Config())
-        await workspace.index.build()
+    await prepared(workspace, has_index)
     for query in ("POST /api/chats/5", '127.0.0.1 - - "POST /api/chats/5 HTTP/1.1" 404 19'):
         result = await search(workspace, query)
         assert [(one.path, one.best_line) for one in result.results] == [("server/routes.go", 2)]
@@ -108,9 +113,7 @@ async def test_the_declaration_of_a_route_precedes_its_calls(
         "server/chats.test.ts": 'server.post("/chats.move")\n',
     }
     workspace = make_workspace(write_files(git_init(tmp_path / "api"), files), config=NO_INDEX)
-    if has_index:
-        workspace.reconfigure(Config())
-        await workspace.index.build()
+    await prepared(workspace, has_index)
     result = await search(workspace, "POST /api/chats.move")
     first, *others = result.results
     assert (first.path, first.best_line) == ("server/chats.ts", 2)
@@ -129,9 +132,7 @@ async def test_the_requests_of_a_report_lead_to_their_routes(
         "web/src/routes/shelves/[slug]/+server.ts": "export function PUT() {}\n",
     }
     workspace = make_workspace(write_files(git_init(tmp_path / "api"), files), config=NO_INDEX)
-    if has_index:
-        workspace.reconfigure(Config())
-        await workspace.index.build()
+    await prepared(workspace, has_index)
     report = "A book has no pages\n\nGET /api/books/5 has no pages, nor has PUT /shelves/new."
     result = await search(workspace, report)
     assert [(hit.path, hit.line, hit.why) for hit in result.results[:2]] == [

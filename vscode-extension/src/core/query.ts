@@ -71,7 +71,7 @@ export function parseQuery(typed: string): Query {
   return { ...query, kind: isExact ? 'text' : 'any', words: isExact ? withoutQuotes(rest) : rest }
 }
 
-/** Return the regular expression between slashes. A route, such as `/api/items/5/`, and a comment are none. */
+/** Return the regular expression between slashes. Routes, such as `/api/items/5/`, and comments are not expressions. */
 function expressionIn(text: string): string | undefined {
   if (/^(?:\/[\w.:{}<>%-]+){2,}\/$/.test(text)) return undefined
   return /^\/(?![*/])(.+)\/$/.exec(text)?.[1]

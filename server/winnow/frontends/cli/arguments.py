@@ -79,8 +79,8 @@ def _with_whole_patterns(arguments: Sequence[str]) -> list[str]:
 
 
 def _are_paths(words: Sequence[str], query: str, folder: Path) -> bool:
-    """Return False if a word belongs to the question. A single word after one in quotes does not:
-    it is a mistyped path."""
+    """Return False if the words belong to the question. A single word after a question in quotes
+    is a path, perhaps a mistyped one."""
     is_quoted = len(query.split()) > 1
     return (is_quoted and len(words) == 1) or all(_is_path(word, folder) for word in words)
 

@@ -144,14 +144,14 @@ def params_of(tool: Tool[Any, Any], options: argparse.Namespace, folder: Path) -
 
 def _is_shared(path: str, folder: Path) -> bool:
     """Return True for a place in a repository of a cluster, such as `team/project:a.py`."""
-    is_here = any(os.path.lexists(folder / one) for one in (path, _file_of(path)))
-    return shared_place(path) is not None and not is_here
+    return shared_place(path) is not None and not _exists(path, folder)
 
 
-def _file_of(path: str) -> str:
-    """Return the file of a path that names lines or a symbol, such as `a.py:12` or `a.py:send`."""
+def _exists(path: str, folder: Path) -> bool:
+    """Return True if a folder has a file, which a path may name with lines or a symbol, such as
+    `a.py:12` or `a.py:send`."""
     file, *_ = place_of(path) or member_of(path) or (path,)
-    return file
+    return any(os.path.lexists(folder / name) for name in (path, file))
 
 
 def _names_a_symbol(path: str, folder: Path) -> bool:
@@ -213,11 +213,8 @@ def _from_folder(path: str, folder: Path) -> str:
     is_uri = re.match(r"[\w-]{2,}:/", path)
     is_glob = GLOB_CHARACTERS.intersection(path) and not is_uri
     root = repository_root(folder)
-    is_here, is_below_root = (
-        any(os.path.lexists(base / one) for one in (path, _file_of(path)))
-        for base in (folder, root)
-    )
-    if is_here or is_glob or not (is_uri or root == folder or is_below_root):
+    means_root = is_uri or root == folder or _exists(path, root)
+    if _exists(path, folder) or is_glob or not means_root:
         return shown_path(os.path.abspath(os.path.join(folder, path)))[0]
     return path
 

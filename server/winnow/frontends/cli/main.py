@@ -333,8 +333,9 @@ def _serve(options: argparse.Namespace) -> int:
     host = host.strip("[]") or "127.0.0.1"
     if host not in ("127.0.0.1", "::1", "localhost") or not port.isdigit() or int(port) > 65535:
         print(
-            f"winnow serve: {options.tcp} is not a port up to 65535, or one of a loopback address."
-            " The server listens only on this machine, because clients can read its files.",
+            f"winnow serve: {options.tcp} is not a port up to 65535, alone or behind a"
+            " loopback address, such as 127.0.0.1:8765. The server listens only on this machine,"
+            " because clients can read its files.",
             file=sys.stderr,
         )
         return FAILED

@@ -381,6 +381,6 @@ def program_of(name: str) -> Program:
     """Return the program of a name. Raise NotAllowed."""
     if name not in offered():
         allowed = f"the programs are {', '.join(offered())}"
-        why = f"pass programs without their path; {allowed}" if "/" in name else allowed
+        why = f"name programs without their path; {allowed}" if "/" in name else allowed
         raise NotAllowed(name or "''", why)
     return PROGRAMS[name]

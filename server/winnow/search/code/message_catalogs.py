@@ -178,10 +178,11 @@ def _translated(lines: Sequence[str], number: int) -> tuple[str, ...]:
 def spellings(name: str) -> list[str]:
     """Return the last part of a key, and how functions that are made from a catalog spell it if it
     has hyphens: `tr.save_all`, `tr.saveAll`."""
+    if " " in name:
+        return [name]
     first, *others = name.split("-")
     camel = first + "".join(map(str.capitalize, others))
-    is_name = " " not in name
-    return list(dict.fromkeys([name, name.replace("-", "_"), camel])) if is_name else [name]
+    return list(dict.fromkeys([name, name.replace("-", "_"), camel]))
 
 
 def has_text_of(line: str, last: str) -> bool:

@@ -99,6 +99,7 @@ _FILLED = re.compile(
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
+# "When I save …" and "why do I see …" may have a message within.
 _ASKS_HOW = re.compile(r"(?:how|what|where|which|who)\b", re.I)
 # A line of code, or a command at a prompt.
 _CODE = re.compile(r"(?:[$>#%] |>>>|[^\w\[(\"'<]).*|.*[{};=,(]\s*$|.*\w\(.*")

@@ -183,7 +183,7 @@ def _readings(query: str, search_type: SearchType | None) -> list[QueryReading]:
 def _warning(used: QueryReading, first: _Attempt) -> str:
     """Return how an answer differs from what was wanted first; empty if it does not."""
     if used.why == LAST_PART:
-        return first.why_not.partition(" (")[0]
+        return first.why_not.partition(" (")[0]  # without the limits of the search
     if used.why == COMPILED:
         return f"no file is named {first.reading.wanted}: {COMPILED}, whose lines differ"
     return ""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from winnow.errors import InvalidParams
 from winnow.search.shared.scope import shared_files
 from winnow.storage.paths import is_below
 from winnow.text.buffers import unsaved_overlay, unsaved_paths
@@ -67,7 +66,8 @@ async def prefilter(
 ) -> list[PrefilteredFiles | None]:
     """Return for each query the files that can match it, or None to search the entire scope.
 
-    It is None where a prefilter is not possible or would not make the search faster.
+    It is None where a prefilter is not possible or would not make the search faster. Raises
+    InvalidParams for a file type that ripgrep does not know.
     """
     nothing: list[PrefilteredFiles | None] = [None] * len(queries)
     # A process that serves one request has no index that is up to date.
@@ -96,10 +96,7 @@ async def prefilter(
     }
     if not few:
         return nothing
-    try:
-        types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
-    except InvalidParams:  # ripgrep has the better message
-        return nothing
+    types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
     most = workspace.config.limits.file_bytes
 
     def in_scope() -> dict[TextPattern, PrefilteredFiles | None]:
