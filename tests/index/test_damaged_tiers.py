@@ -91,7 +91,7 @@ async def states_of(tier: Tier, root: Path, opener: Opener, folder: Path) -> lis
             await workspace.index.build()
         if tier is Tier.OCCURRENCES:
             for index in workspace.index.folder_indexes():
-                await index.writer.add_all_occurrences()
+                await index.writer.add_all_occurrences(workspace.index.throttle.turn)
         states.append(Saved(root, folder / "killed"))
     states.append(Saved(root, folder / "ended"))
     files = count_files(root)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.throttle import Throttle
 from winnow.index.builds import Builds
 from winnow.index.commits.updates import CommitUpdates
 from winnow.index.folder_indexes import FolderIndexes, recorded_problem
@@ -16,11 +17,15 @@ class Filling:
     """Completes the occurrences of files that no request has needed, and reads ``commits``, once
     more requests will come.
 
-    The throttle lets a batch start only while no request is running and the machine has room.
+    The ``throttle`` lets some of it start only a moment after the last request, and while the
+    machine has room.
     """
 
-    def __init__(self, folders: FolderIndexes, builds: Builds, commits: CommitUpdates) -> None:
+    def __init__(
+        self, folders: FolderIndexes, builds: Builds, throttle: Throttle, commits: CommitUpdates
+    ) -> None:
         self._folders = folders
+        self._turn = throttle.quiet_turn
         self._builds = builds
         self._commits = commits
         self._is_enabled = False
@@ -38,7 +43,7 @@ class Filling:
             return
         if not is_running(self._filling):
             self._filling = asyncio.create_task(
-                self._complete(lambda folder: folder.writer.add_all_occurrences())
+                self._complete(lambda folder: folder.writer.add_all_occurrences(self._turn))
             )
         if not is_running(self._reading):
             self._reading = asyncio.create_task(self._complete(self._commits.update))

@@ -133,6 +133,7 @@ class WorkspaceIndex:
         self._filling = Filling(
             self._folders,
             self._builds,
+            self.throttle,
             CommitUpdates(commits, self.throttle, self._folders.settings),
         )
         self._updates = Updates(self._folders, self.throttle, self._builds, self._filling.begin)

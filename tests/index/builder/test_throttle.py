@@ -85,11 +85,13 @@ def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.0)
 
 
-async def held_for(throttle: Throttle, machine: OtherMachine, most: float = 10.0) -> float:
-    """Return the machine's seconds until the background has its turn; check the throttle's state
-    meanwhile."""
+async def held_for(
+    throttle: Throttle, machine: OtherMachine, most: float = 10.0, *, quiet: bool = False
+) -> float:
+    """Return the machine's seconds until the background has its turn, or its ``quiet`` turn; check
+    the throttle's state meanwhile."""
     started = machine.seconds
-    turn = asyncio.create_task(throttle.turn())
+    turn = asyncio.create_task(throttle.quiet_turn() if quiet else throttle.turn())
     while not turn.done() and machine.seconds - started < most:
         await asyncio.sleep(0)
         if not turn.done():
@@ -193,6 +195,18 @@ async def test_constant_requests_do_not_starve_the_background(
         assert await held_for(throttle, machine) == 0
         machine.pass_time(module.OPEN_SECONDS)
         assert await held_for(throttle, machine) == module.PATIENCE_SECONDS
+
+
+async def test_what_nothing_waits_for_begins_a_moment_after_the_last_request(
+    throttle: Throttle, machine: OtherMachine
+) -> None:
+    assert await held_for(throttle, machine, quiet=True) == 0
+    for _ in range(2):
+        with throttle.requests():
+            pass
+        machine.pass_time(module.QUIET_SECONDS / 2)
+    assert await held_for(throttle, machine) == 0
+    assert await held_for(throttle, machine, quiet=True) == module.QUIET_SECONDS / 2
 
 
 async def test_without_memory_there_is_one_worker_and_it_waits(

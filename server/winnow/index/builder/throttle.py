@@ -33,6 +33,9 @@ LOADED_SECONDS = 0.25
 # Longest wait for memory or for requests. After it, requests are ignored for a while.
 PATIENCE_SECONDS = 2.0
 OPEN_SECONDS = 0.5
+# Work that nothing waits for begins after so long without a request: those of an agent follow each
+# other, and what it takes from them costs more than it saves them.
+QUIET_SECONDS = 0.5
 # The kernel counts processor time in steps of 10 ms. A measurement older than the longest interval
 # says nothing about the present.
 LOAD_SECONDS = 0.5
@@ -130,6 +133,7 @@ class Throttle:
         self._battery = _Cached(self._machine, BATTERY_SECONDS, self._machine.is_on_battery)
         self._paused = False
         self._requests = 0
+        self._last_request = -QUIET_SECONDS
         self._hurries = 0
         self._open_until = 0.0
         self._held: dict[object, str] = {}  # callers that wait for a turn, and why
@@ -149,6 +153,7 @@ class Throttle:
             yield
         finally:
             self._requests -= 1
+            self._last_request = self._machine.now()
 
     @contextlib.contextmanager
     def hurry(self) -> Iterator[None]:
@@ -194,6 +199,13 @@ class Throttle:
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             self._held.pop(caller, None)
+
+    async def quiet_turn(self) -> None:
+        """Wait until no request has come for :data:`QUIET_SECONDS`, and one more background batch
+        may start."""
+        while self._machine.now() - self._last_request < QUIET_SECONDS:
+            await asyncio.sleep(POLL_SECONDS)
+        await self.turn()
 
     def workers(self) -> int:
         """Return how many workers may run background batches now."""

@@ -76,8 +76,8 @@ MANY_NEW = 200
 # Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
 EXCLUDED_AT_ONCE = 2_000
-# Files that get their occurrences in the background at once.
-COMPLETED_AT_ONCE = 500
+# Files that get their occurrences in the background at once, some tenths of a second of work.
+COMPLETED_AT_ONCE = 50
 
 
 class ChangeWriter:
@@ -348,14 +348,15 @@ class ChangeWriter:
             )
         )
 
-    async def add_all_occurrences(self) -> None:
-        """Complete the occurrences of all files in the background, while there is room for them in
-        the store."""
+    async def add_all_occurrences(self, turn: Callable[[], Awaitable[None]]) -> None:
+        """Complete the occurrences of all files in the background, some after each ``turn``, while
+        there is room for them in the store."""
         if await self.trim():
             await self.count_left_out()
         limit = self._settings().max_size_mb * size_limit.MEGABYTE * (1 - size_limit.FREE_SHARE)
         number = 0
         while await self._disk.query(Reader.size) < limit:
+            await turn()
             found = await self._disk.query(
                 functools.partial(Reader.partial_after, number=number, limit=COMPLETED_AT_ONCE)
             )

@@ -48,7 +48,7 @@ class CommitUpdates:
             if await folder.disk.query(Reader.commit_count):
                 await self._write(folder, [])
             return
-        await self._throttle.turn()
+        await self._throttle.quiet_turn()
         known = {commit.id: commit for commit in await folder.disk.query(stored_commits)}
         self._read[folder] = folder.disk.opened, time.monotonic()
         found = await self._read_commits(folder.root, known.keys())
@@ -57,7 +57,7 @@ class CommitUpdates:
         settings = self._settings()
         new = {}
         for place in range(0, len(found.new), BATCH):
-            await self._throttle.turn()
+            await self._throttle.quiet_turn()
             some = found.new[place : place + BATCH]
             for commit in await asyncio.to_thread(_stored, some, settings):
                 new[commit.id] = commit
