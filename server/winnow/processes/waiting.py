@@ -69,7 +69,7 @@ async def finish_within(task: asyncio.Task[None] | None, seconds: float) -> bool
     return True
 
 
-async def cancel_all(tasks: Iterable[asyncio.Task[None] | None]) -> None:
+async def cancel_all(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel the tasks that exist, and wait until they have ended."""
     some = [task for task in tasks if task is not None]
     for task in some:

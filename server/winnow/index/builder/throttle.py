@@ -203,7 +203,8 @@ class Throttle:
     async def quiet_turn(self) -> None:
         """Wait until no request has come for :data:`QUIET_SECONDS`, and one more background batch
         may start."""
-        while self._machine.now() - self._last_request < QUIET_SECONDS:
+        # A request extends the time.
+        while self._machine.now() - self._last_request < QUIET_SECONDS:  # noqa: ASYNC110
             await asyncio.sleep(POLL_SECONDS)
         await self.turn()
 

@@ -16,19 +16,24 @@ from winnow.ranking.query.parts import QueryParts
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.definitions import definitions_of
 from winnow.search.code.frames import MOST_FRAMES, find_called, find_frames, frame_hit
-from winnow.search.code.message_sites import find_sites, site_hit
+from winnow.search.code.message_sites import BestFiles, find_sites, site_hit
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 
 async def error_hits(
-    workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
+    workspace: EngineWorkspace,
+    scope: Scope,
+    parts: QueryParts,
+    best_files: BestFiles,
+    progress: Progress,
 ) -> list[Hit]:
-    """Return the places that raise the errors of a query, and the frames of its stack traces."""
+    """Return the places that raise the errors of a query, and the frames of its stack traces. The
+    ``best_files`` for the query may have a message within a sentence of it."""
     places = await find_frames(workspace, scope, parts.frames[:MOST_FRAMES]) if parts.frames else []
     called = await find_called(workspace, scope, parts) if parts.calls else []
-    sites = await find_sites(workspace, scope, parts, progress)
+    sites = await find_sites(workspace, scope, parts, best_files, progress)
     paths = {place.path for place in places} | {site.path for site in sites}
     if not paths:
         return _scored(called)

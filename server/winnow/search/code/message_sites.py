@@ -7,19 +7,17 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 import msgspec
 from msgspec import Struct
 
-from winnow.errors import IndexUnavailable
 from winnow.ranking.query.errors import ErrorMessage, is_of_runtime
 from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.catalog_uses import with_uses
 from winnow.search.code.definitions import MARK, enclosing
-from winnow.search.code.indexed import search_index
 from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.message_files import (
     ASIDE,
@@ -50,6 +48,9 @@ from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
+
+# Returns the paths of the best files for a query, best first.
+BestFiles = Callable[[], Awaitable[Sequence[str]]]
 
 MOST_MESSAGES = 3
 # Lines of a report that a program may have printed, and the least number of words of one in a code
@@ -150,9 +151,14 @@ class _Message(Struct, frozen=True, dict=True):
 
 
 async def find_sites(
-    workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
+    workspace: EngineWorkspace,
+    scope: Scope,
+    parts: QueryParts,
+    best_files: BestFiles,
+    progress: Progress,
 ) -> list[Site]:
-    """Return the places that make the messages of a query, those of the first message first."""
+    """Return the places that make the messages of a query, those of the first message first.
+    Messages within the sentences of a report are looked for in the ``best_files`` for it."""
     messages = [
         each
         for each in _messages(parts, is_indexed=knows_texts(workspace, scope))
@@ -168,8 +174,9 @@ async def find_sites(
     ) -> list[Site]:
         return _best_sites(message, matched_texts(texts, files, terms, _weight, width))
 
+    best = await best_files() if any(message.is_within for message in messages) else ()
     async with workspace.search_slots:
-        files = await _files(workspace, scope, messages, progress)
+        files = await _files(workspace, scope, messages, best, progress)
         of_messages: list[list[Site]] = [[] for _ in messages]
         if files:
             of_messages = await asyncio.to_thread(
@@ -269,9 +276,14 @@ async def _with_code(
 
 
 async def _files(
-    workspace: EngineWorkspace, scope: Scope, messages: Sequence[_Message], progress: Progress
+    workspace: EngineWorkspace,
+    scope: Scope,
+    messages: Sequence[_Message],
+    best: Sequence[str],
+    progress: Progress,
 ) -> Mapping[str, Set[str]]:
-    """Return the files that may have terms of some messages, with these terms, by path."""
+    """Return the files that may have terms of some messages, with these terms, by path. One within
+    a sentence may be in the ``best`` files: trigrams would name all large files."""
     found: dict[str, set[str]] = {}
 
     def add(files: Mapping[str, Set[str]]) -> None:
@@ -285,7 +297,8 @@ async def _files(
         if is_indexed and message.is_label:
             known = await _files_of_label(workspace, scope, message)
         elif is_indexed and message.is_within:
-            known = await _best_files(workspace, scope, message)
+            files = [path for path in best if ASIDE.isdisjoint(repeating_kinds(path))]
+            known = dict.fromkeys(files[:WITHIN_FILES], frozenset(message.terms))
         elif is_indexed and message.least and not message.is_certain:
             terms = message.terms[:PROBABLE_TERMS]
             known = await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight)
@@ -298,21 +311,6 @@ async def _files(
         progress("Searching for the error message")
         add(await files_with_terms(workspace, scope, [*searched]))
     return found
-
-
-async def _best_files(
-    workspace: EngineWorkspace, scope: Scope, message: _Message
-) -> Mapping[str, Set[str]]:
-    """Return the best files for a report, one of which has the message within it: trigrams would
-    name all large files."""
-    try:
-        found = await search_index(
-            workspace, scope, message.error.text, WITHIN_FILES, patient=False
-        )
-    except IndexUnavailable:
-        return {}
-    terms = frozenset(message.terms)
-    return {hit.path: terms for hit in found.hits}
 
 
 async def _files_of_label(

@@ -19,6 +19,7 @@ from msgspec import Struct
 from winnow.errors import IndexUnavailable
 from winnow.index.postings.terms import content_words
 from winnow.index.similar_names import respelled, terms_of_index
+from winnow.processes.waiting import cancel_all
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
 from winnow.search.answer.function_words import without_function_words
@@ -28,6 +29,7 @@ from winnow.search.code.errors import error_hits
 from winnow.search.code.files import files_named
 from winnow.search.code.handlers import route_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
+from winnow.search.code.message_sites import BestFiles
 from winnow.search.code.orientation import (
     DOCUMENTS,
     GUIDES,
@@ -93,14 +95,18 @@ async def find_passages(
     the guides to a project that the question asks for. Raises InvalidParams for an unknown file
     type, and SearchTimedOut.
     """
-    finding_first = asyncio.create_task(_find_first(workspace, scope, query, progress))
+    telling = without_function_words(query)
+    ranking = asyncio.create_task(_find_respelled(workspace, scope, telling, wanted, progress))
+
+    async def best_files() -> Sequence[str]:
+        return [hit.path for hit in (await ranking).found.hits]
+
+    finding_first = asyncio.create_task(_find_first(workspace, scope, query, best_files, progress))
     try:
-        telling = without_function_words(query)
-        passages = await _find_respelled(workspace, scope, telling, wanted, progress)
+        passages = await ranking
         first = await finding_first
     finally:
-        finding_first.cancel()
-        await asyncio.gather(finding_first, return_exceptions=True)
+        await cancel_all([ranking, finding_first])
     if not first:
         return passages
     found = passages.found
@@ -123,9 +129,9 @@ def _ordered(first: Sequence[Hit], passages: Sequence[Hit]) -> Iterator[Hit]:
 
 
 async def _find_first(
-    workspace: EngineWorkspace, scope: Scope, query: str, progress: Progress
+    workspace: EngineWorkspace, scope: Scope, query: str, best_files: BestFiles, progress: Progress
 ) -> Sequence[Hit]:
-    """Return the hits to show before those that the ranker finds."""
+    """Return the hits to show before those that the ranker finds in the ``best_files``."""
     text = query.strip()
     if not (scope.filters.include or isinstance(scope, SharedScope)):
         if topic := overview_topic(text):
@@ -142,7 +148,7 @@ async def _find_first(
     # Of a question, in a tenth of a millisecond: less than a thread needs to begin.
     is_short = len(text) <= SHORT_QUERY
     parts = parse_query(text) if is_short else await asyncio.to_thread(parse_query, text)
-    errors = await error_hits(workspace, scope, parts, progress)
+    errors = await error_hits(workspace, scope, parts, best_files, progress)
     return [*errors, *await route_hits(workspace, scope, text, progress)]
 
 
