@@ -61,6 +61,12 @@ def test_the_nearest_come_first() -> None:
     assert [name for _, name in near_names([table], "loads")][:2] == ["load", "load_plugin"]
 
 
+def test_only_a_word_that_no_name_has_may_be_misspelled() -> None:
+    known = names("signal_bus", "signa", "singal")
+    assert [name for _, name in near_names([known], "signal")] == ["signal_bus", "signa"]
+    assert [name for _, name in near_names([names("singal")], "signal")] == ["singal"]
+
+
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7), st.integers(0, 3))
 def test_distance_matches_its_recursive_definition(word: str, other: str, most: int) -> None:
     def apart(i: int, j: int) -> int:

@@ -57,14 +57,15 @@ def near_names(
     tables: Iterable[NameTable], word: str, limit: int = MAX_NAMES
 ) -> list[tuple[float, str]]:
     """Return the names nearest to a word with their nearness, the nearest first."""
-    found: dict[str, float] = {}
     matcher = WordMatcher(word)
-    for table in tables:
-        for name in table.like(matcher.stem, mistakes(word), MAX_COMPARED):
-            near = matcher.nearness(name)
-            if near > 0 and name != word:
-                found[name] = near
-    pairs = [(near, name) for name, near in found.items()]
+    alike = (table.like(matcher.stem, mistakes(word), MAX_COMPARED) for table in tables)
+    names = dict.fromkeys(name for some in alike for name in some if name != word)
+    # Others are compared only if the word is in no name: it may be misspelled then.
+    first = [name for name in names if matcher.beginning in name.lower().replace("_", "")]
+    found = {name: matcher.nearness(name) for name in first}
+    if not matcher.is_in_name:
+        found |= {name: matcher.nearness(name) for name in names if name not in found}
+    pairs = [(near, name) for name, near in found.items() if near > 0]
     return sorted(pairs, key=lambda pair: (-pair[0], len(pair[1]), pair[1]))[:limit]
 
 
@@ -96,6 +97,9 @@ class WordMatcher:
         self._initials = {self._word[:1], self._word[:1].upper()}
         self._nearness: dict[str, float] = {}  # names share parts
         self.stem = stem(self._word)
+        # What each part begins with that is the word, has its stem, or begins it.
+        self.beginning = self._word[: min(PREFIX, len(self.stem) - 1)]
+        self.is_in_name = False  # whether one of the names so far has such a part
 
     def nearness(self, name: str) -> float:
         """Return how near a name or a part of it is to the word, from 0 to 1: the same spelling or
@@ -114,9 +118,11 @@ class WordMatcher:
 
     def _compare(self, other: str) -> float:
         if self._word == other:
+            self.is_in_name = True
             return 1.0
         # Words with the same stem differ at most in its last letter.
         if other.startswith(self.stem[:-1]) and self.stem == stem(other):
+            self.is_in_name = True
             return 0.9
         word, limit = self._word, self._mistakes
         is_prefix = other.startswith(word) or word.startswith(other)

@@ -274,6 +274,8 @@ def sites_in(
     made = _made(text, matching, comments, printed)
     making = {number for number, (makes, _) in made.items() if makes}
     for number, (makes, same) in made.items():
+        if is_within and not makes:
+            continue
         last, share = _compared(text.lines, number, message, making)
         score = min(1.0, share / letters)
         is_comment = number in comments
