@@ -29,7 +29,7 @@ from winnow.search.code.errors import error_hits
 from winnow.search.code.files import files_named
 from winnow.search.code.handlers import route_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
-from winnow.search.code.message_sites import BestFiles
+from winnow.search.code.message_sites import WITHIN_FILES, BestFiles
 from winnow.search.code.orientation import (
     DOCUMENTS,
     GUIDES,
@@ -96,7 +96,8 @@ async def find_passages(
     type, and SearchTimedOut.
     """
     telling = without_function_words(query)
-    ranking = asyncio.create_task(_find_respelled(workspace, scope, telling, wanted, progress))
+    most = max(wanted, WITHIN_FILES)
+    ranking = asyncio.create_task(_find_respelled(workspace, scope, telling, most, progress))
 
     async def best_files() -> Sequence[str]:
         return [hit.path for hit in (await ranking).found.hits]
