@@ -299,6 +299,12 @@ def replaced_folder(project: Path, environment: dict[str, str]) -> None:
     project.mkdir()
 
 
+def recreated_folder(project: Path, environment: dict[str, str]) -> None:
+    """Replace the folder by one that would get its inode number."""
+    shutil.rmtree(project)
+    project.mkdir()
+
+
 def removed_socket(project: Path, environment: dict[str, str]) -> None:
     socket_of(project, environment).unlink()
 
@@ -312,6 +318,7 @@ def nothing(project: Path, environment: dict[str, str]) -> None:
     [
         (removed_folder, "CHECK_SECONDS=0.01"),
         (replaced_folder, "CHECK_SECONDS=0.01"),
+        (recreated_folder, "CHECK_SECONDS=0.01"),
         (removed_socket, "CHECK_SECONDS=0.01"),
         (nothing, "IDLE_SECONDS=0"),
     ],
@@ -327,6 +334,14 @@ def test_it_ends_by_itself(
         event(project, environment)
         assert process.wait(60) == 0
     assert list(socket_of(project, environment).parent.iterdir()) == []
+
+
+def test_a_command_in_a_replaced_folder_is_declined(project: Path, home: Path) -> None:
+    environment = environment_of(home)
+    with started(project, environment, "CHECK_SECONDS=600") as process:
+        replaced_folder(project, environment)
+        assert offered(project, *GREP, environment=environment).code is None
+        assert process.wait(60) == 0
 
 
 def ripgrep_of(process: subprocess.Popen[bytes]) -> list[int]:

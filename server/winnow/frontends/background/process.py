@@ -130,7 +130,9 @@ class BackgroundProcess:
         )
         self._keeper = IndexKeeper(self._workspace)
         self._code = code
-        self._folder = _identity(str(root))
+        # Open, so that no folder that replaces a deleted one gets its inode number.
+        self._opened = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        self._folder = _identity(self._opened)
         self._socket = ""
         self._parser = command_parser(_SilentParser)
         self._state = State.SERVING
@@ -160,6 +162,7 @@ class BackgroundProcess:
             await asyncio.gather(*work, return_exceptions=True)
             await self._keeper.aclose()
             await self._workspace.aclose()
+            os.close(self._opened)
 
     # --- its end ---------------------------------------------------------------------------
 
@@ -179,9 +182,12 @@ class BackgroundProcess:
         """Check from time to time if the process has to end."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            is_there = _is_at(self._socket, path) and _is_at(self._folder, str(self.root))
-            if self._is_idle() or not is_there:
+            if self._is_idle() or not (_is_at(self._socket, path) and self._is_there()):
                 self._end_soon()
+
+    def _is_there(self) -> bool:
+        """Return True unless the folder was deleted, moved or replaced."""
+        return _is_at(self._folder, str(self.root))
 
     def _withdraw(self, path: str) -> None:
         """Delete the socket, unless another process has replaced it."""
@@ -270,6 +276,9 @@ class BackgroundProcess:
 
         ``skipped`` is set when the client skips a wait.
         """
+        if not self._is_there():
+            self._end_soon()
+            raise Declined
         folder = Path(invocation.folder)
         if not _is_at(invocation.identity, invocation.folder):
             raise Declined  # another file system is there for the client
@@ -319,8 +328,8 @@ class BackgroundProcess:
             await other.close_shared()
 
 
-def _identity(path: str) -> str:
-    """Return which folder or socket is at a path. Raise OSError."""
+def _identity(path: str | int) -> str:
+    """Return which folder or socket is at a path, or open. Raise OSError."""
     status = os.stat(path)
     return f"{status.st_dev} {status.st_ino}"
 
