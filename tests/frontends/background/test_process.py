@@ -649,6 +649,23 @@ def test_a_process_that_does_not_end_is_named(
 
         monkeypatch.setattr(sockets, "connect", stopping)
         monkeypatch.setattr(control, "STOP_SECONDS", 0.1)
-        with pytest.raises(TimeoutError, match=f"process {process.pid} does not end: kill it"):
+        with pytest.raises(TimeoutError, match=f"process {process.pid} does not answer: kill it"):
             control.stop(environment, project)
         process.send_signal(signal.SIGCONT)
+
+
+def test_a_process_that_does_not_answer_is_named(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = environment_of(home)
+    monkeypatch.setattr(control, "ANSWER_SECONDS", 0.1)
+    with started(project, environment) as process:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            shown = by_itself(project, "index", "status", environment=environment)
+            with pytest.raises(TimeoutError, match=f"process {process.pid} does not answer"):
+                control.stop(environment, project)
+        finally:
+            process.send_signal(signal.SIGCONT)
+    assert shown.errors == f"winnow index: process {process.pid} does not answer: kill it\n"
+    assert "no background process" not in shown.output

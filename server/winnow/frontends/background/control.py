@@ -114,24 +114,35 @@ def _is_served(path: str) -> bool:
     return True
 
 
-def running(environment: Mapping[str, str], folder: Path | None) -> list[ProcessDescription]:
-    """Return the background process for a folder, or with None all of the user's."""
-    return [description for _, description in _found(environment, folder)]
+def running(
+    environment: Mapping[str, str], folder: Path | None, silent: list[int] | None = None
+) -> list[ProcessDescription]:
+    """Return the background process for a folder, or with None all of the user's. Add the ids of
+    those that don't answer to ``silent``."""
+    silent = [] if silent is None else silent
+    return [description for _, description in _found(environment, folder, silent)]
 
 
 def stop(environment: Mapping[str, str], folder: Path | None) -> list[ProcessDescription]:
     """End the background process for a folder, or with None all of the user's. Return them. Raise
-    TimeoutError for one that does not end."""
-    found = list(_found(environment, folder))
+    TimeoutError if there is one that does not end, after all others have ended."""
+    silent: list[int] = []
+    found = list(_found(environment, folder, silent))
     for path, process in found:
         try:
             _stop(path)
         except TimeoutError:
-            problem = f"process {process.pid} does not end: kill it"
-            raise TimeoutError(errno.ETIMEDOUT, problem) from None
+            silent.append(process.pid)
         except (ConnectionError, FileNotFoundError):
             pass  # it has ended meanwhile
+    if silent:
+        raise TimeoutError(errno.ETIMEDOUT, "; ".join(map(problem_of, silent)))
     return [process for _, process in found]
+
+
+def problem_of(pid: int) -> str:
+    """Return a sentence about a process that does not answer. ``pid`` is 0 if it is unknown."""
+    return f"process {pid} does not answer: kill it" if pid else "a process does not answer"
 
 
 def _stop(path: str) -> None:
@@ -160,9 +171,10 @@ def description(root: Path, started: float, commands: int) -> list[str]:
 
 
 def _found(
-    environment: Mapping[str, str], folder: Path | None
+    environment: Mapping[str, str], folder: Path | None, silent: list[int]
 ) -> Iterator[tuple[str, ProcessDescription]]:
-    """Yield the processes, with the paths of their sockets."""
+    """Yield the processes, with the paths of their sockets. Add the ids of those that don't answer
+    to ``silent``."""
     sockets_folder = sockets.sockets_folder(environment)
     if sockets_folder is None or not sockets.is_private_folder(sockets_folder):
         return
@@ -170,7 +182,12 @@ def _found(
         with contextlib.suppress(OSError, ValueError, EOFError):
             with sockets.connect(path, ANSWER_SECONDS) as connection:
                 connection.sendall(messages.framed(messages.STATUS))
-                kind, parts = client.receive(connection)
+                try:
+                    kind, parts = client.receive(connection)
+                except TimeoutError:
+                    peer = sockets.peer_of(connection)
+                    silent.append(peer[0] if peer else 0)
+                    continue
             if kind == messages.DESCRIPTION:
                 root, pid, started, memory, commands = parts
                 found = ProcessDescription(root, int(pid), started, float(memory), int(commands))

@@ -103,14 +103,20 @@ def _processes(options: argparse.Namespace) -> int:
     """Show or stop background processes."""
     folder = None if options.all else Path.cwd()
     stop = options.action == "stop"
-    found = control.stop(os.environ, folder) if stop else control.running(os.environ, folder)
+    silent: list[int] = []
+    if stop:
+        found = control.stop(os.environ, folder)
+    else:
+        found = control.running(os.environ, folder, silent)
+    for pid in silent:
+        print(f"winnow index: {control.problem_of(pid)}", file=sys.stderr)
     if options.format == "json":
         described = [msgspec.structs.asdict(one) for one in found]
         print_json({"processes": described})
     else:
         for one in found:
             print(control.described(one, stopped=stop))
-        if not found:
+        if not (found or silent):
             print("no background process")
     return FOUND if found else NOTHING_FOUND
 
