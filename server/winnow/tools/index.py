@@ -50,6 +50,8 @@ def text(result: IndexResult, style: Style, folder: str | None) -> str:
     done = style.good(_DONE[result.action]) if result.done else style.bad(undone)
     if result.action == "build" and result.done and not result.total_found:
         done = style.bad("no file is indexed")
+    elif result.action == "build" and result.done and result.returned < result.total_found:
+        done = style.bad("the index is full")
     summary = f"{result.returned} of {result.total_found} files indexed"
     return "\n".join([done, *notes_of(result, summary, style)])
 
@@ -92,12 +94,16 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     else:
         workspace.index.resume()
     state = workspace.index.state()
+    done = _is_done(workspace, params.action, is_ready=state.state == "ready")
+    returned = state.files_indexed
+    if params.action == "build" and done:
+        returned -= (await workspace.index.left_out()).size_limit or 0
     return IndexResult(
         root=root,
         action=params.action,
-        done=_is_done(workspace, params.action, is_ready=state.state == "ready"),
+        done=done,
         total_found=state.files_total,
-        returned=state.files_indexed,
+        returned=returned,
         truncated=state.files_indexed < state.files_total,
         completeness=index_completeness(workspace),
         warnings=_warnings(workspace, params.action, is_ready=state.state == "ready"),

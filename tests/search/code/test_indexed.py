@@ -24,6 +24,7 @@ from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.tools.index_status import IndexStatusResult
 from winnow.tools.semantic_search import SemanticSearchResult
+from winnow.tools.terminal import Style
 from winnow.types import Hit, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -571,6 +572,9 @@ async def test_files_beyond_the_size_limit_are_reported_by_find_symbol(
     result = await TOOLS["find_symbol"].call(workspace, {"name": "only_in_3"}, no_progress)
     assert not result.completeness.complete
     assert any(f"{left_out} files are left out" in one for one in result.completeness.reasons)
+    updated = await TOOLS["index"].call(workspace, {"action": "build"}, no_progress)
+    assert (updated.returned, folder.files_indexed) == (12 - left_out, 12 - left_out)
+    assert TOOLS["index"].text(updated, Style(colour=False), None).startswith("the index is full\n")
 
 
 async def test_an_index_that_the_settings_forbid_is_not_used(workspace: EngineWorkspace) -> None:

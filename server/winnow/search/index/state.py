@@ -101,7 +101,7 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
         state="none" if state == "none" or folder.state is FolderState.ABSENT else own,  # type: ignore[arg-type]
-        files_indexed=folder.work.indexed,
+        files_indexed=max(0, folder.work.indexed - (counts.size_limit or 0)),
         files_total=folder.files.total,
         texts_indexed=texts if texts > folder.work.indexed else None,
         files_with_occurrences=reader.source_count() - partial,
