@@ -76,7 +76,7 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     # Importing the index takes a tenth of a second.
     from winnow.search.index.background import open_index
     from winnow.search.index.build import build_index
-    from winnow.search.index.state import index_completeness
+    from winnow.search.index.state import index_completeness, unsaved_folders
 
     root = workspace.shown_root
     if params.action == "build" and workspace.lifetime is Lifetime.SERVER:
@@ -85,6 +85,8 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
         # The caller waits until the index is complete, which a pause would prevent.
         workspace.index.resume()
         await build_index(workspace, progress, consent=True, texts_first=False)
+        if not workspace.has_background and (unsaved := unsaved_folders(workspace)):
+            raise IndexUnavailable(f"it could not be saved in {', '.join(unsaved)}")
     elif params.action == "clear":
         await workspace.index.clear()
     elif not workspace.has_background:

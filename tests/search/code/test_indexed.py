@@ -16,7 +16,7 @@ from asking import answered, pages
 from conftest import FAKE_KEY, MakeWorkspace, built, git_init, write_files
 from winnow.config import Config, IndexSettings
 from winnow.config import merge_layer as with_layer
-from winnow.errors import InvalidParams
+from winnow.errors import IndexUnavailable, InvalidParams
 from winnow.search.code.indexed import merged
 from winnow.search.index import indexable
 from winnow.search.index.state import current_status
@@ -475,6 +475,16 @@ async def test_a_read_only_folder_is_searched(
     (folder / ".winnow").write_text("no folder")
     workspace = make_workspace(folder, config=LEXICAL)
     assert (await paths(workspace, "how is a password compared"))[0] == "src/auth/login.py"
+
+
+async def test_an_index_that_cannot_be_saved_is_an_error(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), {**FILES, ".winnow": "no folder"})
+    no_cache = {"XDG_CACHE_HOME": str(folder / ".winnow")}
+    workspace = make_workspace(folder, config=LEXICAL, environment=no_cache)
+    with pytest.raises(IndexUnavailable, match="it could not be saved"):
+        await TOOLS["index"].call(workspace, {"action": "build"}, no_progress)
 
 
 async def test_a_query_without_words_finds_nothing(workspace: EngineWorkspace) -> None:

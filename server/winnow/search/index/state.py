@@ -173,6 +173,15 @@ def index_warnings(workspace: EngineWorkspace) -> list[str]:
     return warnings
 
 
+def unsaved_folders(workspace: EngineWorkspace) -> list[str]:
+    """Return the folders whose index ends with this process because a write has failed."""
+    return [
+        shown_path(str(folder.root))[0]
+        for folder in workspace.index.folder_indexes()
+        if folder.disk.writable and folder.disk.is_lost_on_exit
+    ]
+
+
 def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
     """Describe an index that is not ready."""
     if damages := index.damages():
