@@ -76,6 +76,16 @@ def test_each_system_has_its_own_folders(
     assert found == (state, cache, config)
 
 
+@pytest.mark.parametrize("home", ["", "~", "relative"])
+def test_without_a_home_folder_there_is_neither_state_nor_cache(
+    monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.setenv("HOME", home)
+    environment = {"HOME": home, "XDG_CONFIG_HOME": home}
+    assert (state_path(environment), cache_path(environment)) == (None, None)
+    assert config_path(environment) == "/.config/winnow"
+
+
 @pytest.mark.parametrize(
     ("platform", "uri", "path"),
     [

@@ -15,7 +15,10 @@ def config_path(environment: Mapping[str, str]) -> str:
     """Return the path of Winnow's folder in the user's settings, which need not exist."""
     base = environment.get("APPDATA", "") if sys.platform == "win32" else ""
     base = base or environment.get("XDG_CONFIG_HOME", "")
-    return os.path.join(base or os.path.join(_home(environment), ".config"), "winnow")
+    if not os.path.isabs(base):
+        # Never a path in the current folder, which may be a repository.
+        base = os.path.join(_home(environment) or os.path.abspath(os.sep), ".config")
+    return os.path.join(base, "winnow")
 
 
 def cache_path(environment: Mapping[str, str]) -> str | None:
@@ -44,4 +47,8 @@ def state_path(environment: Mapping[str, str]) -> str | None:
 
 
 def _home(environment: Mapping[str, str]) -> str:
-    return environment.get("HOME") or os.path.expanduser("~")
+    """Return the path of the user's home folder; an empty text if there is none."""
+    home = environment.get("HOME") or os.path.expanduser("~")
+    # If HOME is empty, Python expands "~" to the root folder.
+    is_named = environment.get("HOME") or os.environ.get("HOME") != ""
+    return home if is_named and os.path.isabs(home) else ""
