@@ -259,10 +259,13 @@ def advice(result: CodeSearchResult) -> list[str]:
 
 
 def _why_not(result: CodeSearchResult) -> list[str]:
-    """Return why the first reading of the query was not the answer: "nothing calls f"."""
+    """Return why the first reading of the query was not the answer: "nothing calls f". If that is
+    also why the answer is incomplete, return the whole reason, so that it is shown once."""
     _, *failed = _QUOTED_QUERY.sub("", result.reason).split("; ")
     telling = [*failed[:1], *(why for why in failed[1:] if _UNSEARCHED in why)]
-    return [why.partition(" (")[0] for why in telling]
+    parts = [why.partition(" (")[0] for why in telling]
+    whole = result.completeness.reasons
+    return [next((one for one in whole if one.startswith(part)), part) for part in parts]
 
 
 def _count(result: CodeSearchResult) -> str:

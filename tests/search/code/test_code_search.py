@@ -282,6 +282,7 @@ async def test_an_answer_of_a_stale_index_says_so(
         "nothing is defined with the name names in the files read so far"
         " (some changed files are not indexed yet)"
     ]
+    assert text(undefined, Style(colour=False), None).count("nothing is defined") == 1
     defined = await search(workspace, "opened")
     assert (defined.search_type_used, defined.results[0].path) == ("symbol", "src/new.py")
 
