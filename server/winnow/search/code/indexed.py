@@ -133,7 +133,11 @@ async def search_index(
         async with snapshot as (make, state, view):
             searched = await view.read(_search_snapshot, view, make, search_for, state)
             left_out = await left_out_of(workspace, scope, only, view)
-        found[:] = [msgspec.structs.replace(searched.found, left_out=left_out)]
+        # A word that is in no indexed text may be in one of those left out.
+        unknown = () if left_out.size_limit else searched.found.unknown_words
+        found[:] = [
+            msgspec.structs.replace(searched.found, left_out=left_out, unknown_words=unknown)
+        ]
         undefined[:] = searched.undefined
         return searched.changed, state
 
