@@ -473,12 +473,14 @@ async def test_unindexed_files_with_the_name_are_reported(workspace: EngineWorks
     assert not result.completeness.complete
     [reason] = result.completeness.reasons
     assert reason == (
-        "files with the name are not indexed: bundle.py (it is minified or generated:"
+        "files that may have the name are not indexed: bundle.py (it is minified or generated:"
         " 70,000 bytes a line)"
     )
     with pytest.raises(NoSymbol, match="minified"):
         await find(workspace, path="bundle.py", line=1, name="send")
-    says = r"defines 'x', and files with the name are not indexed: other.py \(it is minified"
+    says = (
+        r"defines 'x', and files that may have the name are not indexed: other.py \(it is minified"
+    )
     with pytest.raises(NoSymbol, match=says):
         await find(workspace, name="x")
 
@@ -492,7 +494,7 @@ async def test_a_file_too_large_to_search_may_contain_the_name(workspace: Engine
     await workspace.index.build()
     result = await find(workspace, name="Client.send")
     assert result.completeness.reasons == [
-        "files with the name are not indexed: b.py (it is larger than 4,194,304 bytes),"
+        "files that may have the name are not indexed: b.py (it is larger than 4,194,304 bytes),"
         " c.py (it is larger than 4,194,304 bytes)"
     ]
     # Documents that are open in the editor are known.
@@ -519,7 +521,7 @@ async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Engin
     # JavaScript can use what TypeScript defines.
     result = await find(workspace, name="send", path="web/app.ts")
     assert result.completeness.reasons == [
-        "files with the name are not indexed: dist/bundle.js (it is minified or generated:"
+        "files that may have the name are not indexed: dist/bundle.js (it is minified or generated:"
         " 70,000 bytes a line)"
     ]
 

@@ -389,7 +389,7 @@ async def test_files_without_symbols_that_define_the_name_are_reported(
     assert [one.path for one in result.symbols] == ["src/shown.py"]
     [reason] = result.completeness.reasons
     assert reason.startswith(
-        "files with the name are not indexed: web/bundle.js (it is minified or generated:"
+        "files that may have the name are not indexed: web/bundle.js (it is minified or generated:"
     )
     assert (await find(workspace, "shown")).completeness.complete
     assert (await find(workspace, "decode", path="src")).completeness.complete

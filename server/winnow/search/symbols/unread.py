@@ -71,4 +71,4 @@ def unread_in_words(unread: Mapping[str, str], shown: Callable[[str], str]) -> s
     as answers have it."""
     named = [f"{shown(path)} ({why})" for path, why in unread.items()]
     more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-    return f"files with the name are not indexed: {', '.join(named[:NAMED])}{more}"
+    return f"files that may have the name are not indexed: {', '.join(named[:NAMED])}{more}"
