@@ -104,6 +104,15 @@ def test_the_least_recently_used_texts_are_deleted_first(tmp_path: Path) -> None
     texts.mark_used(["gone"])
 
 
+def test_texts_used_before_the_clock_was_set_back_are_deleted(tmp_path: Path) -> None:
+    texts = TextStore(tmp_path)
+    texts.write(KEY, taking("a"))
+    for path in files(tmp_path):
+        os.utime(tmp_path / path, (time.time() + 86_400, time.time() + 86_400))
+    assert texts.trim(0) == 0
+    assert files(tmp_path) == []
+
+
 def test_old_unfinished_files_are_deleted(tmp_path: Path) -> None:
     texts = TextStore(tmp_path)
     texts.write(KEY, taking("a"))

@@ -150,10 +150,13 @@ class TextStore:
         size = sum(bytes_ for _, bytes_, _ in entries)
         if size <= max_bytes:
             return size
-        protected = time.time() - PROTECTED_SECONDS
+        now = time.time()
         for used, bytes_, key in sorted(entries):
-            if size <= max_bytes * (1 - FREED) or used > protected:
+            if size <= max_bytes * (1 - FREED):
                 break
+            # Later times are from before the clock was set back.
+            if abs(now - used) < PROTECTED_SECONDS:
+                continue
             # The map goes first, because it implies a text.
             for path in (_map_path(key), text_path(key)):
                 with contextlib.suppress(OSError):
