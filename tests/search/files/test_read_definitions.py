@@ -54,6 +54,17 @@ async def test_a_name_reads_the_definition(
     assert result.warnings == []
 
 
+async def test_the_function_is_read_instead_of_its_overloads(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    overloads = "/** Joins. */\nexport function join(a: string): string\n"
+    overloads += "export function join(a: string[]): string\n"
+    body = "export function join(a: any) {\n  return a\n}\n"
+    folder = write_files(tmp_path, {"src/join.ts": overloads + body})
+    [chunk] = (await read(make_workspace, folder, path="join")).chunks
+    assert chunk.content == body
+
+
 @pytest.mark.parametrize(
     "path", ["src/other.py:send", "src/other.py::send", "src/other.py::send[case-1]"]
 )

@@ -46,6 +46,9 @@ UNEXPORTED = 0.93
 # A prototype in a header, where the definition may not be exported.
 PROTOTYPE = 0.92
 PROTOTYPES = frozenset(("c", "cpp"))
+# An overload without a body, which may be documented where the function is not.
+OVERLOAD = 0.999
+OVERLOADS = frozenset(("python", "typescript", "tsx"))
 LOCAL = 0.7
 # Break ties between definitions of a name: people mean the one that others are meant to use.
 RESTRICTED = 0.999
@@ -87,6 +90,8 @@ def weight(definition: Definition, category: FileCategory | None, language: str)
         found *= UNEXPORTED
     if definition.declared and language in PROTOTYPES:
         found *= PROTOTYPE
+    if definition.declared and language in OVERLOADS:
+        found *= OVERLOAD
     if _RESTRICTED.match(definition.signature):
         found *= RESTRICTED
     if not definition.doc:
