@@ -153,8 +153,8 @@ async def test_a_name_of_several_symbols_finds_the_uses_of_all(workspace: Engine
         "app.py:6:11 call possible",
     ]
     assert result.warnings == [
-        "'send' is also defined at net/post.py:2, net/post.py:6: these are the uses of all;"
-        " for those of one, pass a place such as 'src/a.py:12'"
+        "'send' is also defined at net/post.py:2, net/post.py:6: all are included;"
+        " for one, pass its place, such as 'src/a.py:12'"
     ]
 
 
@@ -180,6 +180,8 @@ async def test_kinds_tiers_globs_and_definitions_can_be_excluded(
     assert places(await find(workspace, name="Client", kinds=["type"])) == [
         "app.py:4:17 type certain"
     ]
+    called = await find(workspace, name="Client", kinds=["call"], exclude=["tests/**"])
+    assert called.warnings == ["uses of other kinds, omitted by `kinds`: 1 import, 1 read, 1 type"]
     assert places(await find(workspace, name="Client.send", include_declaration=False)) == [
         SEND[0],
         SEND[1],

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -90,7 +91,8 @@ class _Resolved(msgspec.Struct, frozen=True):
     """The selected symbols with their uses; ``more`` is the number of further symbols with the
     name, whose uses were not searched, ``unread`` the files that :meth:`Navigation.unread`
     returns, ``kindless`` the symbols' languages in which kinds are not known, ``namesakes`` other
-    definitions of the name, to which possible uses may belong."""
+    definitions of the name, to which possible uses may belong, ``omitted`` the numbers of uses of
+    kinds that were not requested."""
 
     symbols: list[SymbolAtPosition]
     more: int
@@ -99,6 +101,7 @@ class _Resolved(msgspec.Struct, frozen=True):
     unread: dict[str, str]
     kindless: Sequence[str] = ()
     namesakes: Sequence[NamePlace] = ()
+    omitted: Mapping[str, int] = {}
 
 
 async def find_references(
@@ -203,7 +206,15 @@ def _resolve(
         return (_TIERS[use.tier], navigation.is_aside(use.path, use.at), use.path, use.at)
 
     search = _callees if filters.callees else Navigation.references_of_any
-    uses = sorted(filter(accepts, search(navigation, symbols)), key=rank)
+    kinds = frozenset(() if filters.callees else filters.kinds)
+    omitted: Counter[str] = Counter()
+    uses = []
+    for use in filter(accepts, search(navigation, symbols)):
+        if not kinds or use.kind in kinds:
+            uses.append(use)
+        elif use.kind != "definition":
+            omitted[use.kind] += 1
+    uses.sort(key=rank)
     return _Resolved(
         symbols,
         more,
@@ -212,6 +223,7 @@ def _resolve(
         navigation.unread(symbols[0].name, symbols[0].path),
         navigation.kindless(symbols) if filters.kinds and not filters.callees else [],
         navigation.namesakes(symbols),
+        omitted,
     )
 
 
@@ -312,11 +324,8 @@ async def _with_suggestion(
 
 def _accepts(filters: ReferenceFilter, roots: Sequence[Path]) -> Callable[[SymbolUse], bool]:
     selects = _selector(filters)
-    kinds = frozenset(() if filters.callees else filters.kinds)
 
     def accepts(use: SymbolUse) -> bool:
-        if kinds and use.kind not in kinds:
-            return False
         if use.kind == "definition" and not (filters.definitions or filters.callees):
             return False
         if filters.certain_only and use.tier != "certain":
@@ -504,6 +513,9 @@ def _is_at(place: NamePlace, selector: SymbolSelector, paths: Sequence[str]) -> 
 
 def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list[str]:
     warnings, (symbol, *others) = [], found.symbols
+    if found.omitted:  # callers may pass a function on, or call a method of it
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.omitted.items()))
+        warnings.append(f"uses of other kinds, omitted by `kinds`: {kinds}")
     if symbol.guessed:
         warnings.append(
             f"the type that {symbol.name!r} is a member of is unknown: these are the uses of all"
@@ -545,6 +557,6 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
         warnings.append(
             f"{selector.name!r} is also defined at {', '.join(places)}"
             + (f" and {more} other places" if more else "")
-            + ": these are the uses of all; for those of one, pass a place such as 'src/a.py:12'"
+            + ": all are included; for one, pass its place, such as 'src/a.py:12'"
         )
     return warnings
