@@ -104,6 +104,18 @@ _UNSET = (
     rf"what (?:happens |if )(?:if |when )?{_NAMED} is(?:n't| not| never)? "
     r"(?:defined|disabled|empty|enabled|false|given|missing|null|set|true|undefined|unset)"
 )
+# What a change breaks, and the way of a value, are where its name is used.
+_CHANGES = "(?:chang|delet|modif|mov|remov|renam|replac)"
+_AFFECTED = (
+    r"(?:what|which(?: \w+)?)(?: else)? (?:can |could |may |might |will |would )?"
+    r"(?:breaks?|fails?|(?:is|are|be|gets?) (?:affected|broken)) (?:if|when)"
+)
+_FOLLOWED = (
+    rf"{_AFFECTED} (?:i |we |you )?{_CHANGES}(?:e|ed|y|ied) {_NAMED}",
+    rf"{_AFFECTED} {_NAMED} (?:is |was |were )?{_CHANGES}(?:es|ed|ies|ied)",
+    rf"(?:what is the )?(?:effects?|impact) of {_CHANGES}(?:y)?ing {_NAMED}",
+    rf"how (?:does|do|is) {_NAMED} (?:reach|get to|(?:passed|propagated) to) .+",
+)
 # A question for the definition of a name, and for its uses as well.
 _ALSO_USED = re.compile(
     r",? and (?:(?:how|where) (?:is|are) (?:it|they) )?"
@@ -154,7 +166,7 @@ _TESTS = (
 _RELATIONS: list[tuple[RelationKind, re.Pattern[str]]] = [
     *(("callees", re.compile(pattern + _END, re.I)) for pattern in _CALLEES),
     *(("tests", re.compile(pattern + _END, re.I)) for pattern in _TESTS),
-    ("uses", re.compile(_UNSET + _END, re.I)),
+    *(("uses", re.compile(pattern + _END, re.I)) for pattern in (_UNSET, *_FOLLOWED)),
     *((kind, re.compile(pattern + _END, re.I)) for kind in _FORMS for pattern in _patterns(kind)),
 ]
 _NAME_FIRST: list[tuple[RelationKind, re.Pattern[str]]] = [
