@@ -216,6 +216,8 @@ def plain(result: CodeSearchResult) -> str:
     ]
     # An agent knows its query.
     reason = _QUOTED_QUERY.sub("", result.reason)
+    for limited in result.completeness.reasons:  # the limits are in the notes
+        reason = reason.replace(limited, limited.partition(" (")[0])
     about = f"{_count(result)}, {_search(result)}: {printable(reason)}"
     # Binary files and secrets are worth a word only if nothing is found.
     notes = [*notes_of(result, about, FOR_AGENTS, with_skipped=not result.results)]

@@ -291,6 +291,8 @@ async def test_a_reason_is_given_once(unindexed: EngineWorkspace) -> None:
     result = await search(unindexed, "who calls no_such_name")
     assert result.reason.count("nothing is defined with the name no_such_name") == 1
     assert "in the files read so far (" in result.reason
+    result = await search(unindexed, "names")
+    assert plain(result).count("lines that look like a definition") == 1
     result = await search(unindexed, "NoClass.load_plugin")
     shown = text(result, Style(colour=False), None)
     assert shown.count("NoClass.load_plugin") == 1
