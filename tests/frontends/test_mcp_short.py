@@ -90,7 +90,7 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
         (
             "grep",
             {"query": "load", "glob": "*.py"},
-            {"pattern": "load", "include": "*.py"},
+            {"pattern": "load", "include": ["*.py"]},
         ),
         ("grep", {"pattern": "load("}, {"pattern": "load(", "literal": True}),
         ("grep", {"pattern": "load", "limit": 2}, {"pattern": "load", "max_results": 2}),
@@ -105,20 +105,24 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
         (
             "read",
             {"path": "src/loader.py", "lines": "2-3"},
-            {"path": "src/loader.py", "spans": "2-3"},
+            {"path": "src/loader.py", "spans": ["2-3"]},
         ),
         ("read", {"path": "src/loder.py:2-3"}, {"path": "src/loader.py:2-3"}),
         (
             "read",
             {"file": "src/loader.py", "start_line": 2, "end_line": 3},
-            {"path": "src/loader.py", "spans": "2-3"},
+            {"path": "src/loader.py", "spans": ["2-3"]},
         ),
         (
             "read",
             {"file_path": "src/loader.py", "offset": 2, "limit": 3},
-            {"path": "src/loader.py", "spans": "2-4"},
+            {"path": "src/loader.py", "spans": ["2-4"]},
         ),
-        ("read", {"path": "src/loader.py", "offset": 2}, {"path": "src/loader.py", "spans": "2-"}),
+        (
+            "read",
+            {"path": "src/loader.py", "offset": 2},
+            {"path": "src/loader.py", "spans": ["2-"]},
+        ),
         (
             "read",
             {"path": "src/loader.py", "spans": [[1, 1], "2-3"]},
@@ -127,15 +131,15 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
         (
             "read",
             {"path": "src/loader.py", "view_range": [2, -1]},
-            {"path": "src/loader.py", "spans": "2-"},
+            {"path": "src/loader.py", "spans": ["2-"]},
         ),
         (
             "grep",
             {"pattern": "LOAD", "-i": True, "type": "py", "output_mode": "files_with_matches"},
-            {"pattern": "LOAD", "case_sensitive": False, "file_types": "py", "mode": "files"},
+            {"pattern": "LOAD", "case_sensitive": False, "file_types": ["py"], "mode": "files"},
         ),
         ("grep", {"pattern": "load", "mode": "count"}, {"pattern": "load", "mode": "counts"}),
-        ("grep", {"pattern": "x", "path": "./src/*.py"}, {"pattern": "x", "include": "src/*.py"}),
+        ("grep", {"pattern": "x", "path": "./src/*.py"}, {"pattern": "x", "include": ["src/*.py"]}),
         ("search", {"query": "load", "path": ["src"]}, {"query": "load", "path": "src"}),
         (
             "references",

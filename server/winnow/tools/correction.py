@@ -71,6 +71,12 @@ def corrected(
         call = None
     if call is None or call == raw:
         return None
+    lists = {name for name, kind in _kinds(tool).items() if isinstance(kind, inspection.ListType)}
+    # As in the schema: a tool accepts one value instead of a list, but a client may not.
+    call = {
+        name: [value] if name in lists and isinstance(value, str) else value
+        for name, value in call.items()
+    }
     try:
         tool.parse(call)
     except InvalidParams:
