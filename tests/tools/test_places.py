@@ -22,6 +22,7 @@ from winnow.types import no_progress
         ("src/a.py:L30-L32", ["30", "31", "32"]),
         ("src/a.py:99-", ["99", "100"]),
         ("{root}/src/a.py:30-31", ["30", "31"]),
+        ("src/a.py:32-30", ["30", "31", "32"]),
         ("src/a.py:30", [str(line) for line in range(25, 45)]),
         ("src/a.py#L30", [str(line) for line in range(25, 45)]),
         ("src/a.py:30:7", [str(line) for line in range(25, 45)]),

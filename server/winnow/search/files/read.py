@@ -203,7 +203,7 @@ def lines_of_place(first: int, last: int | None) -> LineRange:
     """Return the lines of a place: those that it names, or some around a single one."""
     if last is None:
         return LineRange(max(1, first - LINES_BEFORE), first + LINES_AFTER)
-    return LineRange(max(1, first), max(first, last))
+    return LineRange(max(1, min(first, last)), max(first, last))
 
 
 # --- sources -------------------------------------------------------------------------------
