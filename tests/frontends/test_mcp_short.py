@@ -179,6 +179,7 @@ async def test_a_corrected_call_names_the_params_that_it_lacks(project: Path) ->
         # As text, it would find nothing, and this would seem to be the answer.
         ("grep", {"pattern": "(?<=x)load"}),
         ("read", {"path": "nothing_like_it"}),
+        ("read", {"path": "srcs"}),  # similar to a folder
         ("read", {"path": "../../etc/passwd"}),
     ],
 )
@@ -216,6 +217,7 @@ async def test_a_definition_that_is_read_by_name_has_its_file(project: Path) -> 
     ("name", "params", "says"),
     [
         ("read", {"path": "src"}, "list it with `winnow tree`, or search it with `grep`"),
+        ("read", {"path": "nothing.like_it"}, "No indexed file defines a symbol of this name"),
         ("references", {"name": "nothing_like_it"}, "search with `grep`"),
         ("references", {}, "`name`: pass a name or a place, such as 'src/a.py:12'"),
         ("search", {"query": "zebra crossing"}, "docs/manual.pdf: see `winnow search-docs`]"),

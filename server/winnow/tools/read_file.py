@@ -332,7 +332,8 @@ async def _lines_or_definition(
     try:
         return await read_file_text(workspace, request)
     except NotFound as error:
-        missing = error
+        # A folder can't be read.
+        missing = NotFound(request.path) if _is_folder(workspace, error.meant) else error
     file, name = _file_and_symbol(workspace, request.path)
     if request.ranges != merge_ranges([]) or not is_symbol_name(name):
         raise await _with_named_file(workspace, missing, request.path, progress)
@@ -351,6 +352,10 @@ async def _lines_or_definition(
     found = await read_file_text(workspace, at)
     warnings = [*found.warnings, *definition.others]
     return msgspec.structs.replace(found, warnings=warnings, symbol=definition.symbol)
+
+
+def _is_folder(workspace: EngineWorkspace, path: str) -> bool:
+    return bool(path) and os.path.isdir(locate(path, workspace.search_roots()).real)
 
 
 def _file_and_symbol(workspace: EngineWorkspace, path: str) -> tuple[str, str]:

@@ -60,7 +60,7 @@ async def definition_named(
     if suggestion is not None:
         raise NotFound(name, *suggestion)
     if not search.symbols():
-        raise NotFound(name)
+        raise NotFound(name, "No indexed file defines a symbol of this name")
     best, *others = search.symbols()
     places = ", ".join(f"{other.path}:{other.line}" for other in others[:NAMED])
     count = max(search.found.total, len(search.symbols())) - 1
