@@ -200,6 +200,14 @@ async def test_an_unused_name_leads_to_its_definition(workspace: EngineWorkspace
     assert rows(result) == [("shop/base.py", 16, "unused", "function")]
 
 
+async def test_what_a_method_overrides_is_named(index_files: IndexFiles) -> None:
+    code = "class A:\n    def run(self): ...\n\nclass B(A):\n    def run(self): ...\n"
+    workspace = await index_files({"a.py": code})
+    overrides = "it overrides the one at a.py:2, whose uses may call it and are not included"
+    assert overrides in (await search(workspace, "who calls B.run")).reason
+    assert "overrides" not in (await search(workspace, "who calls A.run")).reason
+
+
 async def test_the_question_mark_may_belong_to_a_name_of_ruby(index_files: IndexFiles) -> None:
     text = "class Story\n  def is_gone?\n  end\n  def show\n    1 if is_gone?\n  end\nend\n"
     workspace = await index_files({"story.rb": text})

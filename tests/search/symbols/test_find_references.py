@@ -691,7 +691,7 @@ async def test_each_definition_of_a_name_is_listed_once(
     }
     workspace = await built(make_workspace(write_files(git_init(tmp_path / "once"), files)))
     [warning] = (await find(workspace, name="mark")).warnings
-    assert "also defined at b.swift:2: these" in warning
+    assert "also defined at b.swift:2: all" in warning
     assert (await find(workspace, name="Shop")).warnings == []
 
 
@@ -737,3 +737,19 @@ async def test_files_that_are_not_indexed_again_in_time_are_named(
 
 def _without(read: Callable[[SourceTexts, str], Any], hidden: str) -> Callable[..., Any]:
     return lambda sources, path: None if path == hidden else read(sources, path)
+
+
+async def test_what_a_method_overrides_is_reported_unless_it_is_the_same_symbol(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "a.py": "class A:\n    def run(self): ...\n\nclass B(A):\n    def run(self): ...\n",
+        "b.ts": "class A { run() {} }\nclass B extends A { run() {} }\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "overrides"), files))
+    warning = "'run' overrides the one at a.py:2, whose uses may call it and are not included"
+    assert (await find(workspace, path="a.py", line=5)).warnings == [warning]
+    assert (await find(workspace, path="a.py", line=2)).warnings == []
+    both = await find(workspace, path="b.ts", line=2, name="run")
+    assert [use.line for use in both.references] == [1, 2]
+    assert both.warnings == []

@@ -98,7 +98,9 @@ async def find_related(
     types = await file_type_globs(workspace.run_ripgrep(), scope.root, scope.filters.file_types)
     selects, roots = scope.selector(types), [root.as_posix() for root in scope.roots]
 
-    def work(navigation: Navigation) -> tuple[set[_Place], int, Definition, RelationKind]:
+    def work(
+        navigation: Navigation,
+    ) -> tuple[set[_Place], int, Definition, RelationKind, list[NamePlace]]:
         # In Ruby, the question mark may belong to the name.
         found = navigation.named(relation.name) or navigation.named(f"{relation.name}?")
         named = [each for each in found if not each[1].declared]
@@ -111,7 +113,9 @@ async def find_related(
         if kind == "subclasses" and not places and not _has_class(named):
             kind = "uses"
             places = set(_related(navigation, kind, searched))
-        return places, len(named[MOST_DEFINITIONS:]), named[0][1], kind
+        symbols = [navigation.of_definition(*each) for each in searched]
+        overridden = navigation.overridden(symbols) if kind in ("calls", "uses") else []
+        return places, len(named[MOST_DEFINITIONS:]), named[0][1], kind, overridden
 
     progress(f"Finding uses: {relation.name[:60]}")
     needed = Prerequisites(parts_of(relation.name)[-1:])
@@ -126,7 +130,7 @@ async def find_related(
     except (IndexUnavailable, NoSymbol, SearchTimedOut) as error:
         return HitList(scope, [], 0, incomplete(error.message, *unparsed_reasons(unparsed)))
     warnings = _warnings(answer.navigation)
-    places, unsearched, definition, kind = answer.result
+    places, unsearched, definition, kind, overridden = answer.result
     hits: list[Hit] = []
     for place in sorted(places):
         located = containing_root(place.path, roots)
@@ -137,6 +141,12 @@ async def find_related(
             marks = {place.best: MARK}
             hits.append(
                 Hit(path, "passage", score, place.why, *lines, marks=marks, best=place.best)
+            )
+    for above in overridden[:1]:
+        if above.definition and (located := containing_root(above.path, roots)):
+            at = f"{scope.prefix(located[0])}{located[1]}:{above.definition.line + 1}"
+            warnings.append(
+                f"it overrides the one at {at}, whose uses may call it and are not included"
             )
     if kind not in ("imports", "callees"):
         warnings += await unsearched_warnings(workspace, scope, definition.name, selects)

@@ -330,6 +330,25 @@ class Navigation:
             if each.container and not each.local and (found_in.path, each.at) not in meant
         ]
 
+    def overridden(self, symbols: Sequence[SymbolAtPosition]) -> list[NamePlace]:
+        """Return the nearest members of superclasses that symbols override, where these are not
+        one symbol: a call by the type of a superclass is a use of its member."""
+        found: dict[NamePlace, None] = {}
+        classes = self.resolver.classes
+        for symbol in symbols:
+            for target in symbol.targets:
+                owner, file = self.resolver.owner(target), self.resolver.file(target)
+                is_part = file is not None and (file.rules.family or file.rules.marked)
+                if owner is None or not isinstance(target, Name) or is_part or target.static:
+                    continue
+                definers = classes.definers(symbol.name, apart=target.apart)
+                above = next((base for base in classes.mro(owner)[1:] if base in definers), None)
+                if above is not None:
+                    member = Name(above.path, above.scope, symbol.name, target.apart)
+                    found |= dict.fromkeys(places(classes, [member])[:1])
+        own = {(place.path, place.at) for symbol in symbols for place in symbol.places}
+        return [place for place in found if (place.path, place.at) not in own]
+
     # --- uses ---------------------------------------------------------------------------
 
     def references_of_any(self, symbols: Sequence[SymbolAtPosition]) -> Iterator[SymbolUse]:

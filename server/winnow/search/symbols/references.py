@@ -92,7 +92,7 @@ class _Resolved(msgspec.Struct, frozen=True):
     name, whose uses were not searched, ``unread`` the files that :meth:`Navigation.unread`
     returns, ``kindless`` the symbols' languages in which kinds are not known, ``namesakes`` other
     definitions of the name, to which possible uses may belong, ``omitted`` the numbers of uses of
-    kinds that were not requested."""
+    kinds that were not requested, ``overridden`` what :meth:`Navigation.overridden` returns."""
 
     symbols: list[SymbolAtPosition]
     more: int
@@ -102,6 +102,7 @@ class _Resolved(msgspec.Struct, frozen=True):
     kindless: Sequence[str] = ()
     namesakes: Sequence[NamePlace] = ()
     omitted: Mapping[str, int] = {}
+    overridden: Sequence[NamePlace] = ()
 
 
 async def find_references(
@@ -224,6 +225,7 @@ def _resolve(
         navigation.kindless(symbols) if filters.kinds and not filters.callees else [],
         navigation.namesakes(symbols),
         omitted,
+        [] if filters.callees else navigation.overridden(symbols),
     )
 
 
@@ -535,6 +537,12 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
         warnings.append(
             f"possible uses may be those of {symbol.name!r} at {named}"
             + (f" and {more} other places" if more > 0 else "")
+        )
+    if found.overridden:
+        named = ", ".join(map(shown.place, found.overridden[:OTHERS_NAMED]))
+        warnings.append(
+            f"{symbol.name!r} overrides the one at {named}, whose uses may call it and are not"
+            " included"
         )
     overloads = [
         place
