@@ -11,6 +11,7 @@ from asking import answered
 from conftest import IndexFiles, MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.search.code.orientation import (
+    asks_for_history,
     asks_for_start,
     documented_topic,
     guided_topic,
@@ -123,6 +124,32 @@ async def test_documents_come_before_code(make_workspace: MakeWorkspace, tmp_pat
 )
 def test_a_question_may_be_about_the_start(text: str, expected: bool) -> None:
     assert asks_for_start(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("what changed recently in the kettle", True),
+        ("which files were changed since yesterday?", True),
+        ("what was last changed", True),
+        ("the latest commits to main", True),
+        ("when was run_tests added?", True),
+        ("who wrote run_tests", True),
+        ("who last modified the kettle", True),
+        ("what happens when a file changed", False),
+        ("when was the water last heated", False),
+        ("latest changes dialog", False),
+        ("where are recently changed files listed", False),
+    ],
+)
+def test_a_question_may_be_about_the_history(text: str, expected: bool) -> None:
+    assert asks_for_history(text) is expected
+
+
+async def test_the_history_is_not_searched(workspace: EngineWorkspace) -> None:
+    warning = "the history was not searched, only the files as they are: use git log or git blame"
+    assert warning in (await search(workspace, "when was run_tests added")).warnings
+    assert warning not in (await search(workspace, "where are tests run")).warnings
 
 
 @pytest.mark.parametrize(
@@ -247,4 +274,5 @@ def test_long_questions_take_little_time(part: str) -> None:
     for _ in range(100):
         guided_topic(part * (100 // len(part)))
         asks_for_start(part * (100 // len(part)))
+        asks_for_history(part * (100 // len(part)))
     assert time.process_time() - begin < 1

@@ -46,6 +46,16 @@ OVERVIEWS = (
         for ending in _ENDINGS
     ),
 )
+_DONE = "(?:added|changed|introduced|modified|removed)"
+_HISTORY = re.compile(
+    rf"(?:what|which \w+) (?:has |have |was |were )?(?:(?:recently|last) {_DONE}\b|{_DONE} (?:.+ )?"
+    r"(?:recently|lately|since|last week|this week|today|yesterday)\b)"
+    r"|(?:show |list |find )?(?:me )?(?:the )?(?:recent|latest|last) (?:changes|commits)"
+    r"(?: (?:in|of|on|to)\b|[?.!]?\Z)"
+    rf"|(?:when|who) (?:was |were )?(?:.+ )?last {_DONE}\b"
+    rf"|when (?:was|were) .+ {_DONE}[?.!]?\Z|who wrote\b",
+    re.I,
+)
 # Images, tags and addresses in Markdown and reStructuredText: their words are no sentences.
 _MARKUP = re.compile(r"!\[[^\]]*\]|<[^<>]*>|\]\([^()]*\)|\bhttps?:\S+|\.\. [^:]*::.*|:\w+: .*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -124,6 +134,11 @@ _START = re.compile(
 def asks_for_start(text: str) -> bool:
     """Return True if a text asks where the program starts."""
     return len(text) <= _MOST_CHARACTERS and bool(_START.fullmatch(text))
+
+
+def asks_for_history(text: str) -> bool:
+    """Return True if a text asks what changed, when, or who changed it, which no file tells."""
+    return len(text) <= _MOST_CHARACTERS and _HISTORY.match(text) is not None
 
 
 def guided_topic(text: str) -> str:

@@ -20,6 +20,7 @@ from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.entry_points import find_entry_points
 from winnow.search.code.files import files_named, has_name, is_meant
 from winnow.search.code.handlers import find_declarations, find_mentions, find_serving
+from winnow.search.code.orientation import asks_for_history
 from winnow.search.code.query_kind import (
     COMPILED,
     DEFINITIONS,
@@ -106,7 +107,10 @@ async def search_code(
             attempts.append(_Attempt(part, result))
     last = attempts[-1]
     found = last.result.found
-    if found.hits and (warning := _warning(last.reading, attempts[0])):
+    warning = _warning(last.reading, attempts[0])
+    if search_type is None and asks_for_history(query.strip()):
+        warning = HISTORY
+    if found.hits and warning:
         found = msgspec.structs.replace(found, warnings=[*found.warnings, warning])
         last = _with_found(last, found)
     for attempt in attempts[:-1]:
@@ -178,6 +182,10 @@ def _readings(query: str, search_type: SearchType | None) -> list[QueryReading]:
             QueryReading("file", stripped, why)
         ]
     return [QueryReading(search_type, stripped, why)]
+
+
+# A model reads what is found as the answer.
+HISTORY = "the history was not searched, only the files as they are: use git log or git blame"
 
 
 def _warning(used: QueryReading, first: _Attempt) -> str:
