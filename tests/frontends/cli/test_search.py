@@ -114,6 +114,7 @@ def test_nothing_found_is_one_line(project: Path) -> None:
     ("arguments", "message"),
     [
         (["serch", "x"], "winnow: Unknown command `serch`. Did you mean `search`?"),
+        (["x", "--path", "nope"], "winnow search: There is no file or folder 'nope'"),
         (["gerp"], "winnow: Unknown command `gerp`. Did you mean `grep`?"),
         (
             ["find-refrences", "x"],

@@ -58,12 +58,14 @@ def parsed(parser: Parser, arguments: Sequence[str], folder: Path) -> argparse.N
     if unknown:
         command.error(_unknown(unknown[0], command))
     if takes_paths:
-        options.path = [*(options.path or ()), *rest]
+        options.path = [*(getattr(options, "path", None) or ()), *rest]
     elif takes_rest:  # the archives of `winnow index export`
         options.where = [*options.where, *rest]
     if is_question and not _are_paths(options.path, options.query, folder):
         # Without quotes: winnow how is a session deleted
         options.query, options.path = " ".join([options.query, *options.path]), []
+    if takes_paths:
+        options.path += options.paths
     return options
 
 

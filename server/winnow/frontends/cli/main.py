@@ -142,7 +142,9 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
             _add_field(command, field, tool.for_people.get(field.name, field.default))
     for name in tool.positional:
         if tool.takes_paths:
-            command.add_argument("--path", action="append", help=argparse.SUPPRESS)
+            command.add_argument(
+                "--path", action="append", default=[], dest="paths", help=argparse.SUPPRESS
+            )
         command.add_argument(
             name,
             nargs="*" if tool.takes_paths else "?",
