@@ -511,6 +511,12 @@ async def test_no_match_reports_matches_in_excluded_files(workspace: EngineWorks
     ]
     assert await warnings("hidden_plugin", include_hidden=True) == []
     assert await warnings("there is no such thing") == []
+    assert await warnings("LOAD_PLUGINS", path="src") == [
+        "0 matches; 2 if case is ignored: pass case_sensitive=false"
+    ]
+    assert await warnings("load_plugins", path="docs") == [
+        "0 matches; 2 in the rest of the workspace"
+    ]
 
 
 async def test_a_binary_file_is_reported_even_with_file_types(
@@ -632,7 +638,10 @@ async def test_globs_are_accepted_as_people_write_them(
     with pytest.raises(InvalidParams, match="use `exclude`"):
         await grep(workspace, "x", include=["!*.py"])
     nothing = await grep(workspace, "registry", include=["*.rs"])
-    assert nothing.warnings == ["no file in scope matches `include` or `file_types`"]
+    assert nothing.warnings == [
+        "0 matches; 3 in the rest of the workspace",
+        "no file in scope matches `include` or `file_types`",
+    ]
 
 
 async def test_configured_excludes_are_reported(
@@ -640,7 +649,7 @@ async def test_configured_excludes_are_reported(
 ) -> None:
     config, problems = merge_layer(Config(), {"search": {"exclude": ["docs/**"]}}, "test")
     assert not problems
-    result = await grep(make_workspace(project, config=config), "Plugins")
+    result = await grep(make_workspace(project, config=config), "Plugins", case_sensitive=False)
     assert result.warnings == ["not searched: files in search.exclude (docs/**)"]
 
 

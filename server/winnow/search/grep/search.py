@@ -175,14 +175,15 @@ class GrepSearch:
         if search.scope.lines:
             first, last = search.scope.lines
             return [f"0 matches in lines {first} to {last}; other lines were not searched"]
-        counter, other_counter = (_ExcludedCounter(self) for _ in range(2))
+        counter, other_counter, wider_counter = (_ExcludedCounter(self) for _ in range(3))
 
         async def count(filters: Filters) -> int:
             return await counter.in_scope(self.workspace.scope(filters))
 
         # These run while the excluded files are listed, which takes longest.
-        ways = list(self._other_ways())
-        tasks = [asyncio.create_task(other_counter.otherwise(**changes)) for _, changes in ways]
+        ways = [(where, other_counter.otherwise(**how)) for where, how in self._other_ways()]
+        ways += [(where, wider_counter.wider(*how)) for where, how in self._wider_searches()]
+        tasks = [asyncio.create_task(counting) for _, counting in ways]
         try:
             found, flags = await count_excluded_matches(search.scope.filters, count)
             counts = [await task for task in tasks]
@@ -215,6 +216,18 @@ class GrepSearch:
         # In text that is not UTF-8, neither non-ASCII characters nor dots and classes match.
         if not query.encoding and (_is_general(query) or not query.pattern.isascii()):
             yield "if files are read as Latin-1: pass encoding='latin1'", {"encoding": "latin1"}
+
+    def _wider_searches(self) -> Iterator[tuple[str, tuple[Scope, TextPattern]]]:
+        """Yield searches for more text, or in more files, and how to describe them."""
+        scope, query = self.text.scope, self.text.query
+        if query.case_sensitive and query.pattern.swapcase() != query.pattern:
+            either = msgspec.structs.replace(query, case_sensitive=False)
+            yield "if case is ignored: pass case_sensitive=false", (scope, either)
+        if scope.is_filtered:
+            filters = msgspec.structs.replace(
+                scope.filters, path="", include=(), exclude=(), file_types=()
+            )
+            yield "in the rest of the workspace", (self.workspace.scope(filters), query)
 
 
 @contextlib.asynccontextmanager
@@ -321,6 +334,11 @@ class _ExcludedCounter:
             files = prefiltered.files if found is None else found
             candidates = [*files, *prefiltered.binary()]
         return await self._count(self._search.scope, query, candidates)
+
+    async def wider(self, scope: Scope, query: TextPattern) -> int:
+        """Return the number of matches of another search."""
+        [prefiltered] = await prefilter(self._workspace, self.ripgrep, scope, [query])
+        return await self._count(scope, query, prefiltered.files if prefiltered else None)
 
     async def _count(
         self, scope: Scope, query: TextPattern, candidates: Sequence[str] | None
