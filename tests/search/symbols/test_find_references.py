@@ -596,6 +596,7 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
         ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
         ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),
         ({"path": "app.py", "line": 5, "name": "::"}, NoSymbol, "client, send"),
+        ({"name": "Client", "path": "tests"}, NoSymbol, "net/client.py:[0-9]+ has one"),
         ({"name": "."}, NoSymbol, "No indexed file defines '.'"),
         ({"path": "app.py", "line": 99}, NoSymbol, "no line 99"),
         ({"path": "gone.py", "line": 1}, NotFound, "gone.py"),

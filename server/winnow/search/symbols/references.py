@@ -369,7 +369,7 @@ def _symbols(
     too many. Raises NoSymbol."""
     if selector.line and paths:
         return [_symbol_at(navigation, selector, paths[0], selector.line - 1)], 0
-    found = navigation.named(selector.name)
+    found = everywhere = navigation.named(selector.name)
     if paths:
         found = [
             (file, definition)
@@ -381,6 +381,14 @@ def _symbols(
     if not distinct:
         unread = navigation.unread((parts_of(selector.name) or [selector.name])[-1])
         reason = f", and {unread_in_words(unread, shown.in_words)}" if unread else ""
+        if everywhere:
+            file, definition = everywhere[0]
+            raise NoSymbol(
+                f"{selector.path!r} has no definition of {selector.name!r}{reason}:"
+                f" {shown.in_words(file.path)}:{definition.line + 1} has one. `path` is the file"
+                " that defines it, not where its uses are searched",
+                selector.path,
+            )
         raise NoSymbol(
             f"No indexed file defines {selector.name!r}{reason}: pass the place of a use as `name`,"
             " such as 'src/a.py:12', or search with `grep`",
