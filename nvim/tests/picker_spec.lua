@@ -287,6 +287,18 @@ return {
     end,
   },
   {
+    'another mode shows no results of the mode before',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker, partial = scripted('keyword', 'q')
+      partial(ranking('local', 'a', 'b'))
+      press(picker, '<C-t>')
+      t.contains(t.visible(picker.windows.list)[1], ' documents: q ')
+      t.equal({}, picker.shown)
+    end,
+  },
+  {
     'a live search is repeated while the index is being built',
     function()
       t.shared_project()

@@ -179,6 +179,8 @@ local function change_mode(picker, by)
   end
   local is_default = picker.editing and picker:typed() == ''
   picker.filter = ''
+  -- The rows of a mode would be wrong below the title of another one.
+  picker.search = nil
   picker:start({ query = request.query, params = params, files = request.files })
   picker:set_typed(picker.editing and not is_default and request.query or '')
 end
