@@ -114,6 +114,9 @@ test('a long line of text starts shortly before its match', () => {
   const preview = [{ line: 2, text: `${'a'.repeat(90)}match${'b'.repeat(20)}` }]
   const match = { path: 'a.html', line: 2, column: 91, match_range: [91, 96] as [number, number], preview }
   expect(rowOfGrep(match, '/r').code).toMatch(/^…a{24}matchb{20}$/)
+  // Not with the rest of another word.
+  const words = { ...match, preview: [{ line: 2, text: `${'a'.repeat(70)}, ${'a'.repeat(16)}, match` }] }
+  expect(rowOfGrep(words, '/r').code).toMatch(/^…, a{16}, match$/)
 })
 
 test('further matches of a line, which have no text, are in the row of the first', () => {

@@ -122,8 +122,12 @@ const BEFORE_MATCH = 24
 /** Cut the start of a long line, so that the match is in sight. */
 function aroundMatch(text: string, match: number): string {
   const start = match - BEFORE_MATCH
-  const isInSight = match < MAX_CODE || start <= 0
-  return oneLine(isInSight ? text : `…${text.slice(start)}`)
+  if (match < MAX_CODE || start <= 0) return oneLine(text)
+  // Without the rest of a word, unless that is the match's.
+  const rest = /(?<=\w)\w*/y
+  rest.lastIndex = start
+  const end = start + (rest.exec(text)?.[0].length ?? 0)
+  return oneLine(`…${text.slice(end < match ? end : start)}`)
 }
 
 const FILE = 'file'
