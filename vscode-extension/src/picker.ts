@@ -6,7 +6,7 @@ import { linesOf, titleOf, whyNone } from './core/headline'
 import { withQuery } from './core/history'
 import { iconOf, type Search } from './core/kinds'
 import { feedback } from './core/protocol'
-import { formatQuery, hintsFor, isSearchable, MIN_LETTERS, parseQuery } from './core/query'
+import { formatQuery, hintsFor, isSearchable, MIN_LETTERS, parseQuery, prefixProblem } from './core/query'
 import { type Row, secondLine } from './core/rows'
 import type { Searches } from './core/searches'
 import { Timers } from './core/timers'
@@ -411,7 +411,7 @@ export class Picker {
   private emptyItems(): Item[] {
     const { text, headline, error } = this.state
     if (error) return this.errorItems(error)
-    const notes = headline ? whyNone(headline).slice(0, 6) : []
+    const notes = [prefixProblem(text), ...(headline ? whyNone(headline) : [])].filter(Boolean).slice(0, 6)
     const query = parseQuery(text)
     const others = (headline?.suggestions ?? []).map((words) => formatQuery({ ...query, words }))
     return [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { EMPTY, formatQuery, hintsFor, isSearchable, parseQuery } from './query'
+import { EMPTY, formatQuery, hintsFor, isSearchable, parseQuery, prefixProblem } from './query'
 
 describe('typed text', () => {
   test.each([
@@ -52,6 +52,12 @@ describe('typed text', () => {
     expect(searchable.map((typed) => isSearchable(parseQuery(typed)))).toEqual([
       false, true, false, true, false, true, true, true,
     ])
+  })
+
+  test('may begin like a prefix without being one', () => {
+    expect(prefixProblem('>unknown it')).toMatch(/^“>unknown” is searched for as text\. The prefixes are >docs, /)
+    expect(prefixProblem('>changed >Type:py it')).toMatch(/^“>Type” /)
+    expect(['>type:py it', '>docs', '>>> f()', '> quoted', '>= 1', 'a >b'].filter(prefixProblem)).toEqual([])
   })
 
   test('is completed if it begins a prefix', () => {

@@ -57,6 +57,14 @@ export function hintsFor(text: string): readonly (readonly [prefix: string, desc
   return text.startsWith('>') ? PREFIXES.filter(([prefix]) => prefix.startsWith(text) && prefix.trim() !== text) : []
 }
 
+/** Return a note about a word that looks like a prefix and is searched for; empty if there is none. */
+export function prefixProblem(text: string): string {
+  const { words } = parseQuery(text)
+  const name = /^>[a-z]+(?=[:\s]|$)/i.exec(words)?.[0]
+  const known = PREFIXES.map(([prefix]) => prefix.trim()).join(', ')
+  return name ? `“${name}” is searched for as text. The prefixes are ${known}.` : ''
+}
+
 export function parseQuery(typed: string): Query {
   let query = EMPTY
   let rest = typed.trim()
