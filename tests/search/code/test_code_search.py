@@ -232,7 +232,7 @@ async def test_a_request_without_a_route_leads_to_its_calls(
 @pytest.mark.parametrize(
     ("query", "used", "reason", "found"),
     [
-        ("loader.py", "file", "'loader.py': it is the name of a file", "src/loader.py"),
+        ("loader.py", "file", "'loader.py': it has the form of a file name", "src/loader.py"),
         ("src/main.py:3", "file", "'src/main.py:3': it is a path", "src/main.py"),
         ("*.md", "file", "'*.md': it is a glob pattern", "docs/plugins.md"),
         ("Loader", "symbol", "'Loader': it has the form of a name", "src/loader.py"),
@@ -388,8 +388,8 @@ async def test_a_query_without_results_reports_the_searches(workspace: EngineWor
     result = await search(workspace, "nowhere.md")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     assert result.reason == (
-        "'nowhere.md': it is the name of a file; no file has that name; nothing is defined with the"
-        " name nowhere.md"
+        "'nowhere.md': it has the form of a file name; no file has that name; nothing is defined"
+        " with the name nowhere.md"
     )
     assert "ignored and hidden files are not searched here" in result.warnings[-1]
 

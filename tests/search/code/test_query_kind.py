@@ -279,7 +279,7 @@ def test_a_layout_of_android_is_a_file() -> None:
 
 def test_every_reading_has_a_reason() -> None:
     assert [one.why for one in readings("executor.py")] == [
-        "it is the name of a file", "it has the form of a member", "it is one word"
+        "it has the form of a file name", "it has the form of a member", "it is one word"
     ]  # fmt: skip
 
 

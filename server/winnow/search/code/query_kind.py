@@ -495,7 +495,7 @@ def _path(text: str) -> QueryReading | None:
     if "\\" in bare and (_has_ending(name) or bare.count("\\") > 1):
         return QueryReading("file", bare, "it is a path", line=number)
     if _is_file_name(name):
-        return QueryReading("file", bare, "it is the name of a file", line=number)
+        return QueryReading("file", bare, "it has the form of a file name", line=number)
     return None
 
 
