@@ -158,7 +158,7 @@ def test_a_state_folder_from_git_pull_is_ignored(
     git(clone, "pull", "--quiet")
     done = winnow(clone, "find-symbol", "backdoor_function")
     assert done.returncode == 0
-    assert f".winnow in {clone} was not created by Winnow for you here" in done.stderr
+    assert f".winnow in {clone} is ignored: " in done.stderr
     again = winnow(clone, "find-symbol", "backdoor_function")  # the notice appears only once
     assert (again.returncode, again.stderr) == (0, "")
 

@@ -288,7 +288,7 @@ def test_messages_are_one_line(start: Start, tmp_path: Path, columns: int) -> No
     # The log has what does not fit.
     editor.press(":Winnow log<CR>")
     log = "\n".join(editor.nvim.current.buffer[:])
-    assert "delete .winnow to keep it there" in log
+    assert "Delete it to keep the index there" in log
     editor.press(":tabclose<CR>")
     for command, text in (("status", "winnow 0."), ("audit", "no requests to any model")):
         editor.nvim.input(f":Winnow {command}<CR>")

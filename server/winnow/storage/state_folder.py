@@ -99,7 +99,8 @@ def examine(root: Path, user: User | None = None) -> StateFolder:
     if problem is None:
         return StateFolder(own, trusted=True)
     if os.path.lexists(own):
-        return StateFolder(at_user.path, at_user.trusted, _notice(root, problem, elsewhere))
+        notice = _notice(root, problem, has_cache=elsewhere is not None)
+        return StateFolder(at_user.path, at_user.trusted, notice)
     # If the root cannot be written, an earlier process has used the cache.
     return at_user if at_user.trusted else StateFolder(own, trusted=False)
 
@@ -255,13 +256,10 @@ def _code(secret: bytes, *parts: bytes) -> str:
     return hmac.digest(secret, message, hashlib.sha256).hex()
 
 
-def _notice(root: Path, problem: str, elsewhere: Path | None) -> str:
+def _notice(root: Path, problem: str, *, has_cache: bool) -> str:
     shown = shown_path(str(root))[0]
-    place = f"is kept in {shown_path(str(elsewhere))[0]}" if elsewhere else "ends with this process"
-    return (
-        f"{OWN_FOLDER} in {shown} was not created by Winnow for you here and is ignored: {problem}."
-        f" The index {place}; delete {OWN_FOLDER} to keep it there."
-    )
+    now = ", not in Winnow's cache" if has_cache else "; now it ends with this process"
+    return f"{OWN_FOLDER} in {shown} is ignored: {problem}. Delete it to keep the index there{now}."
 
 
 # --- in the workspace ----------------------------------------------------------------------
