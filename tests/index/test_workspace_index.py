@@ -420,6 +420,7 @@ async def test_a_full_disk_leaves_a_temporary_index(
     found = await names(indexed)
     assert found == {**ALL, **{f"f{n}.py": " ".join([f"f{n}"] * 10) for n in range(200)}}
     assert (await folder.store()).is_temporary
+    assert indexed.index.temporary_folders() == [project]
     (problem,) = (await indexed.index.problems()).values()
     assert problem.endswith("cannot be written: database or disk is full")
     assert await state(indexed) == ("ready", 204, 204)
@@ -551,6 +552,16 @@ async def test_a_disabled_index_ignores_changes(indexed: EngineWorkspace, projec
     indexed.reconfigure(Config())
     await indexed.index.build()
     assert (await names(indexed))["src/main.py"] == "later"
+
+
+async def test_without_an_index_none_is_lost_at_exit(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project, config=Config(index=IndexSettings(enabled=False)))
+    (folder,) = workspace.index.folder_indexes()
+    await workspace.index.follow_settings()
+    assert (await folder.store()).is_temporary
+    assert workspace.index.temporary_folders() == []
 
 
 async def test_an_unsaved_document_that_timed_out_makes_the_answer_stale(

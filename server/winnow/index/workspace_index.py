@@ -524,7 +524,8 @@ class WorkspaceIndex:
     def temporary_folders(self) -> list[Path]:
         """Return the folders whose index ends with this process, because nothing is or can be
         written there."""
-        return [folder.root for folder in self.folder_indexes() if folder.disk.is_lost_on_exit]
+        has_index = [f for f in self.folder_indexes() if f.state is not FolderState.ABSENT]
+        return [folder.root for folder in has_index if folder.disk.is_lost_on_exit]
 
     def notices(self) -> list[str]:
         """Return messages for the user about ignored `.winnow` folders and pulled archives."""
