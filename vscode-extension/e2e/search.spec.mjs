@@ -484,13 +484,23 @@ carts.models.Cart.DoesNotExist: the shop has another message.`
   }
 })
 
-test('Ctrl+Enter opens the selected row to the side', async () => {
+test('Ctrl+Enter opens the selected row to the side, and a maximized group stays so', async () => {
   await editor.openFile('django/apps/config.py')
   await editor.search('Search Text', 'class MigrationExecutor:')
   await editor.sees(editor.first, /class MigrationExecutor/)
   await page.keyboard.press('Control+Enter')
   await page.locator('.editor-group-container.active .tab.active', { hasText: 'executor' }).waitFor()
   assert.equal(await page.locator('.editor-group-container').count(), 2)
+  await editor.command('View: Toggle Maximize Editor Group')
+  const groups = (count) => until(
+    async () => (await page.locator('.editor-group-container:visible').count()) === count,
+    `${count} visible editor groups`,
+  )
+  await groups(1)
+  await editor.question('MigrationExecutor')
+  await groups(3)
+  await page.keyboard.press('Escape')
+  await groups(1)
   await editor.command('View: Close All Editors')
 })
 

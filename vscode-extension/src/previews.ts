@@ -1,12 +1,15 @@
 import * as vscode from 'vscode'
 
 import { highlightsOf } from './core/highlights'
+import { beforeMaximized, countGroups, type EditorLayout, withGroupBelow } from './core/layout'
 import { currentLine, offsetOfColumn, type Place } from './core/places'
 import { log, messageOf } from './log'
 
 /** The editor groups before the first preview. */
 interface Before {
   readonly layout: EditorLayout
+  /** True if the active group was maximized. */
+  readonly isMaximized: boolean
   /** The number of groups, also of those in other windows. */
   readonly count: number
   /** The group where a result opens. */
@@ -170,7 +173,9 @@ export class Previews implements vscode.Disposable {
       if (group?.tabs.length) await vscode.window.tabGroups.close(group, true)
       // If groups were closed or added meanwhile, the layout is not that of these groups.
       const added = vscode.window.tabGroups.all.length - before.count
-      if (added === 0 || added === 1) await vscode.commands.executeCommand(SET_LAYOUT, before.layout)
+      if (added !== 0 && added !== 1) return
+      await vscode.commands.executeCommand(SET_LAYOUT, before.layout)
+      if (before.isMaximized) await vscode.commands.executeCommand(TOGGLE_MAXIMIZED)
     })
     return column
   }
@@ -230,19 +235,9 @@ export function rangeIn(document: vscode.TextDocument, place: Place): vscode.Ran
   return new vscode.Range(lineNumber, start, lineNumber, end)
 }
 
-/** The arrangement of the editor groups, as the editor's commands have it. */
-interface EditorLayout {
-  /** 0: the groups are columns, 1: rows. */
-  readonly orientation: 0 | 1
-  readonly groups: readonly LayoutGroup[]
-}
-interface LayoutGroup {
-  readonly size?: number
-  readonly groups?: readonly LayoutGroup[]
-}
-
 const GET_LAYOUT = 'vscode.getEditorLayout'
 const SET_LAYOUT = 'vscode.setEditorLayout'
+const TOGGLE_MAXIMIZED = 'workbench.action.toggleMaximizeEditorGroup'
 
 /**
  * Add an editor group below all others of the main window.
@@ -257,18 +252,14 @@ async function splitBelow(): Promise<Before | undefined> {
   const count = tabGroups.all.length
   const previewColumn = countGroups(layout) + 1
   if (column >= previewColumn) return undefined
-  await vscode.commands.executeCommand(SET_LAYOUT, {
-    orientation: 1,
-    groups: [layout.orientation === 0 ? { groups: layout.groups, size: 0.5 } : { groups: [{ groups: layout.groups }], size: 0.5 }, { size: 0.5 }],
-  })
-  if (groupAt(previewColumn)?.tabs.length === 0) return { layout, count, column, previewColumn }
+  await vscode.commands.executeCommand(SET_LAYOUT, withGroupBelow(layout))
+  if (groupAt(previewColumn)?.tabs.length === 0) {
+    const unmaximized = beforeMaximized(layout, await vscode.commands.executeCommand<EditorLayout>(GET_LAYOUT))
+    return { layout: unmaximized ?? layout, isMaximized: unmaximized !== undefined, count, column, previewColumn }
+  }
   // The new group is in another window.
   await vscode.commands.executeCommand(SET_LAYOUT, layout)
   return undefined
-}
-
-function countGroups({ groups }: { readonly groups: readonly LayoutGroup[] }): number {
-  return groups.reduce((count, group) => count + (group.groups ? countGroups({ groups: group.groups }) : 1), 0)
 }
 
 /** Return true if a tab of another group has the same document. */
