@@ -2,7 +2,7 @@ import * as vscode from 'vscode'
 
 import { titleOf } from './core/headline'
 import { formatQuery, parseQuery, type Query } from './core/query'
-import type { Row } from './core/rows'
+import { folderOf, type Row } from './core/rows'
 
 /** File types of ripgrep, the most common first. */
 const TYPES = [
@@ -62,7 +62,7 @@ async function chooseTypes(query: Query): Promise<Query | undefined> {
 async function chooseFolder(query: Query, rows: readonly Row[]): Promise<Query | undefined> {
   const browse = '$(folder-opened) Browse…'
   const all = '$(root-folder) All folders'
-  const items = [...new Set([...foldersOf(activePath()), ...rows.flatMap(folderOfRow)])].slice(0, 30)
+  const items = [...new Set([...foldersOf(activePath()), ...rows.flatMap(folderOf)])].slice(0, 30)
   const chosen = await vscode.window.showQuickPick([all, ...items, browse], {
     title: 'Folder to search in',
   })
@@ -89,9 +89,4 @@ function foldersOf(path: string): string[] {
     folders.push(path.slice(0, end))
   }
   return folders
-}
-
-function folderOfRow({ path, repository }: Row): string[] {
-  const end = path.lastIndexOf('/')
-  return end > 0 && !repository ? [path.slice(0, end)] : []
 }

@@ -4,7 +4,7 @@ import { Appending } from './collect'
 import { placeText } from './export'
 import { currentLine, offsetOfColumn, repositoryFile, splitPath, targetOf, textsOf } from './places'
 import type { GrepMatch } from './protocol'
-import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfNotChosen, rowOfSymbol, rowsOfDocument, secondLine } from './rows'
+import { folderOf, oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfNotChosen, rowOfSymbol, rowsOfDocument, secondLine } from './rows'
 
 describe('places', () => {
   test('columns in code points become offsets in UTF-16 units', () => {
@@ -108,6 +108,13 @@ test('the second line has the code and the reason, and is never empty', () => {
   expect(secondLine(rowOfFile({ ...long, reason: 'y'.repeat(48) }, '/r'))).toMatch(/^x{51}…  —  y{48}$/)
   expect(secondLine(rowOfFile(file, '/r'))).toBe('about it')
   expect(secondLine(rowOfNotChosen({ path: 'src/a.py', line: 3 }, '/r'))).toBe('src/a.py')
+})
+
+test('a search is narrowed to the folder of a row, with that of the workspace if there are several', () => {
+  const folders = (hit: object) => folderOf(rowOfCode({ path: 'a/b.py', kind: 'match', ...hit }, '/r'))
+  expect([{}, { root: '/work/shop' }, { path: 'b.py', root: '/work/shop' }, { path: 'b.py' }].map(folders)).toEqual([
+    ['a'], ['shop/a'], ['shop'], [],
+  ])
 })
 
 test('a long line of text starts shortly before its match', () => {

@@ -42,6 +42,12 @@ export interface Line {
   readonly place: Place
 }
 
+/** Return the folder to search for more like a row; it names the folder of the workspace if there are several. */
+export function folderOf({ displayPath, repository }: Row): string[] {
+  const end = displayPath.lastIndexOf('/')
+  return end > 0 && !repository ? [displayPath.slice(0, end)] : []
+}
+
 /** Longer texts are cut because a list shows one line. */
 const MAX_CHARACTERS = 300
 
