@@ -143,6 +143,17 @@ test('after five exits the server stays down until the user restarts it', async 
   })
 })
 
+test('without a folder, the box offers to open one', async () => {
+  const file = path.join(temporary('empty'), 'empty.code-workspace')
+  writeFileSync(file, JSON.stringify({ folders: [] }))
+  await withEditor({ folder: file }, async (editor) => {
+    await editor.search('Search', 'main')
+    await editor.sees(editor.first, /^Open a folder… ?No folder is open\.$/)
+    await editor.first.click()
+    await editor.titled(/^Open Folder$/)
+  })
+})
+
 test('a search covers all folders of a workspace, and the menu changes all indexes', async () => {
   const folders = [project(), project()]
   writeFileSync(path.join(folders[1], 'only.py'), 'class Here:\n    pass\n\n\nclass OnlyHere:\n    pass\n')

@@ -330,8 +330,12 @@ export class Picker {
     if (error instanceof ServerMissing) return this.services.isInstalling() ? [INSTALLING] : this.serverItems(error)
     // The name of a parameter says nothing to a user, and a row's line is too short for the message.
     const message = forPeople(error.message).replace(/^`[\w.[\]]+`: /, '')
-    const [problem, reason = ''] = message.split(/(?:: |\. )(.*)/s)
+    const [problem = '', reason = ''] = message.split(/(?:: |\. )(.*)/s)
     const again = { alwaysShow: true, run: () => void this.search() }
+    const open = { alwaysShow: true, run: () => void vscode.commands.executeCommand('vscode.openFolder') }
+    if (!vscode.workspace.workspaceFolders?.length) {
+      return [{ label: '$(folder-opened) Open a folder…', detail: `${problem}.`, ...open }]
+    }
     const setting = /setting `winnow\.([\w.]+)`/.exec(reason)?.[1]
     return [
       { label: `$(error) ${problem}`, detail: reason, ...again },
