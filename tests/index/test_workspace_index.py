@@ -17,7 +17,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import MakeWorkspace, built, git, git_commit, requires_posix, write_files
+from conftest import (
+    MakeWorkspace,
+    built,
+    git,
+    git_commit,
+    requires_posix,
+    with_limits,
+    write_files,
+)
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.errors import IndexUnavailable
 from winnow.index import problems
@@ -424,6 +432,25 @@ async def test_a_full_disk_leaves_a_temporary_index(
     (problem,) = (await indexed.index.problems()).values()
     assert problem.endswith("cannot be written: database or disk is full")
     assert await state(indexed) == ("ready", 204, 204)
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        (with_limits(rg="/no/such/rg"), "ripgrep is not at /no/such/rg"),
+        (Config(index=IndexSettings(max_files=1)), "it has 4 files, and index.max_files is 1"),
+    ],
+)
+async def test_a_problem_ends_when_the_index_is_complete(
+    config: Config, problem: str, make_workspace: MakeWorkspace, project: Path
+) -> None:
+    workspace = make_workspace(project, config=config)
+    await workspace.index.build()
+    (found,) = workspace.index.problem_messages()
+    assert found.startswith(f"{project}: {problem}")
+    workspace.reconfigure(Config())
+    await workspace.index.build()
+    assert workspace.index.problem_messages() == []
 
 
 @requires_posix

@@ -156,5 +156,5 @@ def recorded_problem(folder: FolderIndex) -> Iterator[None]:
         if folder.is_ending:
             return
         folder.files.schedule_rescan()  # the changes were not applied
-        folder.lifecycle.problem = str(error)
+        folder.lifecycle.failed(str(error))
         logger.warning("The index of %s: %s", folder.root, error)

@@ -203,7 +203,7 @@ class FolderIndex:
         if max_files is not None and not consented and self.files.total > max_files:
             self.work.policy = BuildPolicy.ON_REQUEST
             self.lifecycle.on(Event.TOO_MANY_FILES)
-            self.lifecycle.problem = (
+            self.lifecycle.failed(
                 f"it has {self.files.total:,} files, and index.max_files is {max_files:,}"
             )
             return False

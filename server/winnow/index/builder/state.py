@@ -99,7 +99,8 @@ class Lifecycle:
     """
 
     def __init__(self, name: str, follow: Callable[[Event], None]) -> None:
-        self.problem = ""  # of the last failure, for a user
+        self._failure = ""
+        self._problem = ""
         self._name = name
         self._follow = follow
         self._state = FolderState.ABSENT
@@ -108,8 +109,24 @@ class Lifecycle:
     def state(self) -> FolderState:
         return self._state
 
+    @property
+    def problem(self) -> str:
+        """Why the index is incomplete or does not last, for a user; empty if it is as it should
+        be."""
+        return self._problem or self._failure
+
+    @problem.setter
+    def problem(self, problem: str) -> None:
+        self._problem, self._failure = problem, ""
+
+    def failed(self, problem: str) -> None:
+        """Record a problem until the index has caught up with the disk."""
+        self._failure = problem
+
     def on(self, event: Event) -> None:
         """Change the state as the table says."""
+        if event is Event.CAUGHT_UP:
+            self._failure = ""
         after = TRANSITIONS[event].get(self._state)
         if after is not None:
             self._state = after
