@@ -287,6 +287,25 @@ return {
     end,
   },
   {
+    'the list says that the server starts',
+    function()
+      t.shared_project()
+      t.setup()
+      local client, started = require('winnow.client'), nil
+      t.replace(client, 'with_client', function(_, done)
+        started = done
+      end)
+      t.replace(client, 'request', function()
+        return function() end
+      end)
+      local picker = require('winnow.picker').open('grep', { query = 'q' })
+      t.contains(t.visible_text(picker.windows.list), '╰ starting the server… ')
+      started({})
+      t.listed(picker)
+      t.contains(t.visible_text(picker.windows.list), '╰ searching… ')
+    end,
+  },
+  {
     'another mode shows no results of the mode before',
     function()
       t.shared_project()

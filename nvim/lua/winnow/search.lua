@@ -19,6 +19,7 @@ local modes = require('winnow.modes')
 ---@field started integer when it started, in milliseconds
 ---@field took integer how long it took
 ---@field busy boolean
+---@field waits_for_server boolean true while the server starts
 ---@field ranked boolean true if a partial answer can replace earlier ones
 ---@field message string the server's progress
 ---@field private chosen_count integer number of items, from the first, that a model chose so far
@@ -211,6 +212,8 @@ end
 function Search:summary()
   if self.problem then
     return self.problem
+  elseif self.busy and self.waits_for_server then
+    return 'starting the server…'
   elseif self.busy then
     local has_message = #self.items == 0 and self.message ~= ''
     local progress = has_message and self.message or ('%d so far'):format(#self.items)
@@ -244,6 +247,7 @@ function M.finished(items)
     started = 0,
     took = 0,
     busy = false,
+    waits_for_server = false,
     ranked = false,
     message = '',
     _on_update = function() end,
@@ -269,20 +273,29 @@ function M.start(mode, request, options)
     started = vim.uv.now(),
     took = 0,
     busy = true,
+    waits_for_server = false,
     ranked = false,
     message = '',
     _on_update = options.on_update,
   }, Search)
+  local is_running = false
   client.with_client(folder, function(running, problem)
+    is_running = true
     if not search.busy then
       return
     end
+    local has_waited = search.waits_for_server
+    search.waits_for_server = false
     if running then
       search:_begin(running, options.shows_progress or false)
+      if has_waited then
+        search._on_update(search)
+      end
     else
       search:_done(nil, problem)
     end
   end)
+  search.waits_for_server = not is_running
   return search
 end
 
