@@ -1,6 +1,6 @@
 // The server: without a model, restarted after a crash, and with several folders.
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
@@ -151,6 +151,19 @@ test('without a folder, the box offers to open one', async () => {
     await editor.sees(editor.first, /^Open a folder… ?No folder is open\.$/)
     await editor.first.click()
     await editor.titled(/^Open Folder$/)
+  })
+})
+
+test('while its folder is missing, the server has a problem, but runs', async () => {
+  const folder = project()
+  await withEditor({ folder }, async (editor) => {
+    const status = editor.page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"]')
+    await editor.search('Search Text', 'def main')
+    await editor.sees(editor.first, /def main/)
+    renameSync(folder, `${folder}-moved`)
+    await editor.sees(status, /^Winnow: index problem$/)
+    renameSync(`${folder}-moved`, folder)
+    await editor.sees(status, /^Winnow: (?!index problem)/)
   })
 })
 

@@ -32,6 +32,8 @@ export class Status implements vscode.Disposable {
   private latestCall = 0
   private changedAt = 0
   private summary: IndexSummary | undefined
+  /** Why a running server has no status, such as that the folder is missing. */
+  private problem = ''
   private readonly disposables: vscode.Disposable[]
 
   constructor(
@@ -55,18 +57,21 @@ export class Status implements vscode.Disposable {
     clearTimeout(this.timer)
     const call = ++this.latestCall
     let status: IndexStatusResult | undefined
+    let problem = ''
     if (this.server.isRunning) {
       try {
         status = await this.server.request(indexStatus, {}, NONE)
       } catch (error) {
-        log.info(`Could not get the index status: ${messageOf(error)}`)
+        problem = messageOf(error)
+        log.info(`Could not get the index status: ${problem}`)
       }
     }
     if (call !== this.latestCall) return
     this.summary = status && summaryOf(status.index)
+    this.problem = problem
     this.show()
-    if (!status) return
-    if (status.index.folders.some(({ state }) => state === 'building')) void this.announcement.show()
+    if (!this.server.isRunning) return
+    if (status?.index.folders.some(({ state }) => state === 'building')) void this.announcement.show()
     const isChanging = this.summary?.isBuilding || Date.now() - this.changedAt < IDLE_MS
     const wait = isChanging ? BUILDING_MS : IDLE_MS
     this.timer = setTimeout(() => void this.update(), wait)
@@ -78,10 +83,11 @@ export class Status implements vscode.Disposable {
   }
 
   private show(): void {
-    const { summary } = this
-    const [icon, state] = this.server.isStarting ? ['sync~spin', 'starting'] : ['circle-slash', 'not running']
+    const { summary, problem } = this
+    const other = problem ? ['warning', 'index problem'] : ['circle-slash', 'not running']
+    const [icon, state] = this.server.isStarting ? ['sync~spin', 'starting'] : other
     this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : `$(${icon}) Winnow: ${state}`
-    const lines = summary?.lines ?? [`The server is ${state}.`]
+    const lines = summary?.lines ?? [problem || `The server is ${state}.`]
     const markdown = new vscode.MarkdownString()
     for (const line of ['**Winnow**', ...lines]) {
       markdown.appendMarkdown(`${line}\n\n`)
