@@ -74,7 +74,7 @@ def test_missing_folders_are_errors(tmp_path: Path) -> None:
         search_scope([], Filters())
     with pytest.raises(NoWorkspace):
         search_scope([], Filters(path="src"))
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="the folder of the workspace: was it moved"):
         search_scope([tmp_path / "gone"], Filters())
 
 

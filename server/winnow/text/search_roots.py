@@ -85,7 +85,8 @@ def _existing(
         raise RootRefused(shown_folder(folders[0]), refusal(folders[0]))
     existing = list(filter(os.path.isdir, roots))
     if not existing:
-        raise NotFound(shown_folder(roots[0]))
+        hint = "It is the folder of the workspace: was it moved or deleted?"
+        raise NotFound(shown_folder(roots[0]), hint)
     return existing
 
 
