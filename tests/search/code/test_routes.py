@@ -171,6 +171,51 @@ def test_the_call_of_a_client_declares_nothing(before: str, line: str) -> None:
     assert not any(declares(pattern, before, line) for pattern in patterns)
 
 
+NESTED = "POST /api/chats/my-chat/members"
+
+
+@pytest.mark.parametrize(
+    ("request_line", "line"),
+    [
+        (NESTED, "@Post(':id/members')"),
+        (NESTED, '[HttpPost("{id}/members")]'),
+        (NESTED, 'r.POST("/:id/members", s.Members)'),
+        (NESTED, 'router.include_router(members, prefix="/chats/{id}/members")'),
+        (NESTED, "    def members(self, request, pk=None):"),
+        (NESTED, '    @action(detail=True, url_path="members")'),
+        (NESTED, "post :members, on: :member"),
+        ("GET /api/chats/feed", "@Get('feed')"),
+        ("GET /api/chats/feed", "Route::get('feed', 'ChatController@feed');"),
+        ("GET /api/chats/feed", "url(r'^chats/feed/?$', feed),"),
+        ("GET /api/chats", "@Controller('chats')"),
+        ("GET /api/chats/my-chat", "@Controller('chats')"),
+        ("GET /api/chats/my-chat", 'chats.Register(v1.Group("/chats"))'),
+        ("GET /api/chats/my-chat", "app.use('/api/chats', chats)"),
+        ("GET /api/chats/5", 'Blueprint("chats", __name__, url_prefix="/chats")'),
+        ("GET /api/chats/5", '.nest("/chats", chats::router())'),
+        ("GET /api/chats/5", "url(r'^api/chats/', include('chats.urls')),"),
+        ("GET /api/chats/5", "Route::group(['prefix' => 'chats'], function () {"),
+        ("GET /api/admin/chats", "namespace :admin do"),
+    ],
+)
+def test_routers_and_actions_have_parts_of_a_path(request_line: str, line: str) -> None:
+    assert any(declares(pattern, "", line) for pattern in routes_of(request_line)[:-1])
+
+
+@pytest.mark.parametrize(
+    ("request_line", "line"),
+    [
+        ("GET /api/chats", "app.use('/api', router)"),
+        ("GET /api/v1/chats", "app.use('/api/v1', router)"),
+        ("GET /api/chats/5", 'prefix = "chats"'),
+        (NESTED, "    def members(self):"),
+        (NESTED, 'r.POST("/:id", s.Chat)'),
+    ],
+)
+def test_other_parts_of_a_path_are_not_enough(request_line: str, line: str) -> None:
+    assert not any(declares(pattern, "", line) for pattern in routes_of(request_line))
+
+
 def test_the_last_part_needs_a_declaration() -> None:
     patterns = routes_of("GET /api/v1/status")
     found = [

@@ -354,9 +354,9 @@ def _one_word(text: str) -> list[QueryReading]:
         ]
         as_path = [path, *sources, *member, *routes]
         if text.startswith("/") and not _has_ending(text):
-            # A file of that name is rarely meant if there is such a route. The last three readings
-            # have parameters in place of names, the paths of files, and other lines.
-            likely = max(1, len(routes) - 3)
+            # A file of that name is rarely meant if there is such a route. The last four readings
+            # have parameters in place of names, mounts, the paths of files, and other lines.
+            likely = max(1, len(routes) - 4)
             as_path = [*routes[:likely], path, *routes[likely:]]
         return [*as_path, msgspec.structs.replace(as_text, wanted=path.wanted)]
     if _MARKER.fullmatch(text) and not text.islower():

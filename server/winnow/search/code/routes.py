@@ -69,13 +69,21 @@ _OPTIONAL = "(?:\\([^\\s\"'`]*\\)|\\))?"
 # The end of a pattern of Django, also of one whose slash is optional: `x/?$`.
 _END = r"/?\??\$?"
 # What only declares routes: the path needs no slash in front.
-_ROUTER = r"router(?:\.|::|->)"
+_ROUTER = r"(?:router(?:\.|::|->)|routes?(?:::|->))"
 # ASP.NET's `MapPut("/x"`.
 _MAP = "(?:map)?"
 # Django REST framework's `router.register(r"x"`.
 _REGISTER = rf"router\.register\(r?{_QUOTE}(?:[\w/-]{{1,80}}/)?"
 # Routers add the first parts of a path elsewhere.
 _MOST_ENDINGS = 6
+# What mounts a router at a path: `app.use("/x"`, `r.Group("/x"`, `.nest("/x"`,
+# `APIRouter(prefix="/x"`; and without a slash `@Controller("x"`, `'prefix' => 'x'`, `namespace :x`.
+_MOUNTING = (
+    rf"(?:{_START}(?:{_MAP}group|mount|nest(?:_service)?|use)[ (]{{1,3}}|prefix ?[=:] ?){_QUOTE}/"
+)
+_PREFIXING = rf"(?:prefix{_QUOTE}? ?(?:=>|\() ?|{_START}(?:controller|namespace|scope)[ (]{{1,3}})"
+# All routes of an API begin with its name and version.
+_OF_API = re.compile(r"api|rest|v\d+(?:\.\d+)?", re.I)
 # `resources :x`, `Route::apiResource('users.x'`, of Laravel, Phoenix and Rails: all routes of one
 # kind of things; and the last parts of some of them, with the number of parts to leave out.
 _RESOURCE = rf"(?:api)?resources?[ (]{{1,3}}(?::|{_QUOTE}/?)(?:[\w/.{{}}-]{{1,80}}[./])?"
@@ -171,16 +179,21 @@ def routes_of(request: Request) -> list[str]:
         return []
     endings = [parts[at:] for at in range(1, len(parts))][-_MOST_ENDINGS:]
     named = [[re.escape(first), *rest] for first, *rest in endings if not _VALUE.fullmatch(first)]
-    # The whole path as written; its end, in a router that has no more of it; with parameters in
-    # place of names.
+    # The whole path as written; its end, in a router that has no more of it, also behind a
+    # parameter; with parameters in place of names.
     as_written = [_by_value(part) for part in parts] if parts[1:] else [_with_parameter(parts[0])]
     ends = [[first, *map(_by_value, rest)] for first, *rest in named]
+    behind = [
+        [_PARAMETER, *map(_by_value, rest)]
+        for _, *rest in endings
+        if not all(map(_VALUE.fullmatch, rest))
+    ]
     with_parameters = [
         [first, *map(_anywhere, rest)]
         for first, *rest in ([re.escape(parts[0]), *parts[1:]], *named)
         if rest
     ]
-    tiers = [tier for tier in ([as_written], ends, with_parameters) if tier]
+    tiers = [tier for tier in ([as_written], ends, behind, with_parameters) if tier]
     declared = [
         [each for ending in tier for each in _declarations(method, ending)] for tier in tiers
     ]
@@ -189,8 +202,31 @@ def routes_of(request: Request) -> list[str]:
     found = [_any_of([*each, *lines]) for each, lines in zip(declared, alone, strict=True)]
     # Rather than with parameters in place of names.
     last = len(found) - bool(with_parameters)
-    found[last:last] = map(_of_resource, _resources(parts))
+    found[last:last] = [*_of_action(method, parts), *map(_of_resource, _resources(parts))]
+    found += _mounted(parts[:-1])
     return [*found, _any_of([*itertools.chain.from_iterable(declared), *texts])]
+
+
+def _of_action(method: str, parts: Sequence[str]) -> Iterator[str]:
+    """Yield a regular expression for an action of a resource: a method with `@action` in Django
+    REST framework, or its `url_path`, and `get :x` in Rails."""
+    _, *names = [part for part in parts if not _VALUE.fullmatch(part)] or [""]
+    if names:
+        name = re.escape(names[-1])
+        yield (
+            rf"(?i)(?:^\s*(?:async )?def {name}\(self, request|"
+            rf"url_path ?= ?r?{_QUOTE}\^?{name}[/\"']|{_START}{method} :{name}(?:[^\w-]|$))"
+        )
+
+
+def _mounted(parts: Sequence[str]) -> Iterator[str]:
+    """Yield a regular expression for the place that mounts a router at a path, whose routes have
+    only the rest."""
+    if parts and not (_OF_API.fullmatch(parts[-1]) or _VALUE.fullmatch(parts[-1])):
+        last = re.escape(parts[-1])
+        endings = [[*map(_anywhere, parts[at:-1]), last] for at in range(len(parts))]
+        mounts = map(_of_any_method, endings[-_MOST_ENDINGS:])
+        yield _any_of([*itertools.chain.from_iterable(mounts)])
 
 
 def _resources(parts: Sequence[str]) -> list[str]:
@@ -240,12 +276,22 @@ def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
     yield rf"{_START}{_MAP}{method}{_BEFORE}{_quoted(ending)}"
     # `router.post("x"`
     yield rf"{_ROUTER}{method}{_BEFORE}{_QUOTE}{path}{_QUOTE}"
-    # `PostMapping("/x"`, `HttpPost("x"`
-    yield rf"(?:http{method}|{method}mapping){_BEFORE}{_QUOTE}/?{path}/?{_QUOTE}"
+    # `PostMapping("/x"`, `HttpPost("x"`, `@Post("x"`
+    yield rf"(?:http{method}|{method}mapping|@{method}){_BEFORE}{_QUOTE}/?{path}/?{_QUOTE}"
     # `"POST /x"`
     yield rf"{_QUOTE}{method} /?{path}/?{_QUOTE}"
+    yield from _of_any_method(ending)
+
+
+def _of_any_method(ending: Sequence[str]) -> Iterator[str]:
+    """Yield regular expressions for a route of all methods, or the place that mounts a router."""
+    path = _path(ending)
     # `path("x/"`, `re_path(r"^x/$"`
     yield rf"{_START}{_DECLARING}{_BEFORE}r?{_QUOTE}\^?/?{path}{_END}{_QUOTE}"
+    # `url(r"^x/$"`, of older Django
+    yield rf"{_START}url\(r?{_QUOTE}\^/?{path}{_END}{_QUOTE}"
+    yield rf"{_MOUNTING}{path}/?{_QUOTE}"
+    yield rf"{_PREFIXING}(?:{_QUOTE}/?{path}/?{_QUOTE}|:{path}(?:[^\w/-]|$))"
 
 
 def _alone(ending: Sequence[str]) -> str:
