@@ -113,7 +113,7 @@ _LOGS = re.compile(
 )
 _QUOTES = "\"'`"
 _QUOTE = re.compile(rf"[{_QUOTES}]")
-_IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%|@(?:module|type)?doc\b)")
+IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%|@(?:module|type)?doc\b)")
 _OPENS_DOCSTRING = re.compile(r"\s*[rRuU]?(?:\"\"\"|''')")
 _SIGNS = " \t#/*-;<!>%|"
 # What surrounds a text on the lines of a string that began further up.
@@ -268,7 +268,7 @@ def sites_in(
     comments = {
         number
         for number, line in matching.items()
-        if _IS_COMMENT.match(line) or _is_docstring(text, number)
+        if IS_COMMENT.match(line) or _is_docstring(text, number)
     }
     in_catalog = is_catalog(text.path)
     made = _made(text, matching, comments, printed)

@@ -29,7 +29,9 @@ from winnow.search.code.errors import error_hits
 from winnow.search.code.files import files_named
 from winnow.search.code.handlers import route_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
+from winnow.search.code.message_files import ASIDE, repeating_kinds
 from winnow.search.code.message_sites import WITHIN_FILES, BestFiles
+from winnow.search.code.named_settings import setting_hits
 from winnow.search.code.orientation import (
     DOCUMENTS,
     GUIDES,
@@ -150,7 +152,11 @@ async def _find_first(
     is_short = len(text) <= SHORT_QUERY
     parts = parse_query(text) if is_short else await asyncio.to_thread(parse_query, text)
     errors = await error_hits(workspace, scope, parts, best_files, progress)
-    return [*errors, *await route_hits(workspace, scope, text, progress)]
+    first = [*errors, *await route_hits(workspace, scope, text, progress)]
+    if any(ASIDE.isdisjoint(repeating_kinds(hit.path)) for hit in first):
+        return first
+    # Documentation has the words of a title about a setting.
+    return await setting_hits(workspace, scope, parts.written_title, progress) or first
 
 
 async def _find_in(
