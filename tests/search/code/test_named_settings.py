@@ -33,7 +33,9 @@ FILES = {
         "export function depth(config) { return config.keelDepth || 1 }\n"
     ),
     "ship/mast.c": "if(config->no_sail)\n  return 0;\n",
-    "web/deck.css": ".deck-chair, .deck-table:hover {\n  color: red;\n}\n#helm {\n}\n",
+    "web/deck.css": (
+        "// before .deck-table\n.deck-chair, .deck-table:hover {\n  color: red;\n}\n#helm {\n}\n"
+    ),
     "web/deck.html": '<div class="wide deck-chair flag-pole">\n</div>\n',
     "web/deck.js": "document.querySelector('.deck-chair').remove()\n",
 }
@@ -47,11 +49,11 @@ FILES = {
         ("--max-load is ignored by old ships", "ship/load.py:5", "reads max-load"),
         ("`keelDepth: 0` has no effect on a raft", "ship/keel.ts:2", "reads keelDepth"),
         ("no effect of --no-sail on a raft", "ship/mast.c:1", "reads no-sail"),
-        (".deck-chair overlaps the rail", "web/deck.css:1", "styles .deck-chair"),
-        ("the .deck-table is too narrow", "web/deck.css:1", "styles .deck-table"),
+        (".deck-chair overlaps the rail", "web/deck.css:2", "styles .deck-chair"),
+        ("the .deck-table is too narrow", "web/deck.css:2", "styles .deck-table"),
         (".flag-pole is hidden by old ships", "web/deck.html:1", "has .flag-pole"),
-        ("the #helm element is too narrow", "web/deck.css:4", "styles #helm"),
-        ("div#helm is too narrow", "web/deck.css:4", "styles #helm"),
+        ("the #helm element is too narrow", "web/deck.css:5", "styles #helm"),
+        ("div#helm is too narrow", "web/deck.css:5", "styles #helm"),
     ],
 )
 async def test_the_code_that_uses_a_setting_is_first(

@@ -55,7 +55,7 @@ class NamedSetting(Struct, frozen=True):
 
     name: str
     does: Mapping[str, str]
-    unless: str = ""
+    unless: str
 
 
 def settings_in(title: str) -> list[NamedSetting]:
@@ -94,7 +94,7 @@ def _selector(found: re.Match[str]) -> NamedSetting:
     attribute = "class(?:Name)?" if sign == "." else "id"
     style = rf"^[^\"'`]*[{sign}]{name}(?:[\s.:,>+~\[{{)#]|$)"
     markup = rf"\b{attribute}=[\"'{{`][^\"'`>]*\b{name}(?:[^\w-]|$)"
-    return NamedSetting(f"{sign}{name}", {style: "styles", markup: "has"})
+    return NamedSetting(f"{sign}{name}", {style: "styles", markup: "has"}, r"^\s*/[/*]")
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], NamedSetting]], ...] = (
@@ -151,13 +151,13 @@ def _using(
 
 
 def _first(lines: Sequence[str], numbers: Sequence[int], setting: NamedSetting) -> int:
-    unless = re.compile(setting.unless) if setting.unless else None
+    unless = re.compile(setting.unless)
     for number in numbers:
         line = lines[number - 1][:LINE_CHARACTERS] if number <= len(lines) else ""
         before = lines[number - 2] if number > 1 else ""
         is_alone = line.strip(" \t,\"'`") == setting.name
         if is_alone and not _OPENS.search(before):
             continue
-        if not (unless and unless.search(line)):
+        if not unless.search(line):
             return number
     return 0

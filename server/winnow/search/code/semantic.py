@@ -31,6 +31,7 @@ from winnow.search.code.handlers import route_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
 from winnow.search.code.message_files import ASIDE, repeating_kinds
 from winnow.search.code.message_sites import WITHIN_FILES, BestFiles
+from winnow.search.code.named_members import member_hits
 from winnow.search.code.named_settings import setting_hits
 from winnow.search.code.orientation import (
     DOCUMENTS,
@@ -156,7 +157,9 @@ async def _find_first(
     if any(ASIDE.isdisjoint(repeating_kinds(hit.path)) for hit in first):
         return first
     # Documentation has the words of a title about a setting.
-    return await setting_hits(workspace, scope, parts.written_title, progress) or first
+    title = parts.written_title
+    named = await setting_hits(workspace, scope, title, progress)
+    return named or await member_hits(workspace, scope, title) or first
 
 
 async def _find_in(
