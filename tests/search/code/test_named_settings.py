@@ -77,6 +77,21 @@ async def test_a_setting_in_many_files_is_not_preferred(
     assert not any(one.why and "max-load" in one.why for one in result.results)
 
 
+async def test_a_word_in_capitals_is_read_as_a_setting(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {"a.py": 'allow(\n    "DELETE",\n)\n', "b.py": 'getenv(\n    "EDITOR",\n)\n'}
+    workspace = make_workspace(write_files(tmp_path, files))
+    rows = []
+    for word in ("DELETE", "EDITOR"):
+        raw = {"query": f"{word} is ignored by old ships"}
+        result = await answered(
+            TOOL, CodeSearchResult, workspace, raw, no_progress, items="results"
+        )
+        rows += [(one.path, one.why) for one in result.results if one.why == f"reads {word}"]
+    assert rows == [("b.py", "reads EDITOR")]
+
+
 @pytest.mark.parametrize(
     "title",
     [

@@ -44,8 +44,10 @@ _ELEMENTS = "(?:button|div|element|form|input|nav|section|span|table|ul)"
 _ELEMENT = re.compile(
     rf"(?<![\w./#-])(?:{_ELEMENTS}([.#])|(#)(?=\w+ {_ELEMENTS}\b))([a-z]\w{{1,40}})(?![\w./-])"
 )
-# A string on a line of its own, as a formatter puts it.
-_OPENS = re.compile(r"[(\[]\s*$")
+# What is in front of the name of a variable that is read. A formatter may put the name on a line of
+# its own.
+_READS = r"(?i:env|conf|setting)[\w.:>?!-]*(?:\[[\w\[\], ]*\])?[(\[]\s*"
+_OPENS = re.compile(rf"{_READS}$")
 _COMMENT = rf"^(?:{IS_COMMENT.pattern})"
 
 
@@ -70,10 +72,7 @@ def settings_in(title: str) -> list[NamedSetting]:
 def _variable(found: re.Match[str]) -> NamedSetting:
     name = found[0]
     string = f"{_QUOTE}{name}{_QUOTE}"
-    read = (
-        rf"(?i:env|conf|setting)[\w.:>?!-]*(?:\[[\w\[\], ]*\])?[(\[]\s*{string}|"
-        rf"\benv\.{name}\b|^\s*{string},?\s*$"
-    )
+    read = rf"{_READS}{string}|\benv\.{name}\b|^\s*{string},?\s*$"
     # A word in capitals may be something else.
     others = {rf"{string}|\$\{{?{name}\b": "has"} if "_" in name else {}
     return NamedSetting(name, {read: "reads", **others}, rf"{_COMMENT}|\b__all__\b")
