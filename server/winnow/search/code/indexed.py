@@ -57,7 +57,7 @@ NEAR = 0.02
 class IndexHits(Struct, frozen=True):
     """The best passage of each file, best first.
 
-    ``known`` are the indexed files, as paths of the scope, if not all files are indexed.
+    ``known`` are the files whose text is indexed, as paths of the scope, unless all should be.
     ``is_current`` is True if the files with hits have not changed since they were indexed.
     ``left_out`` are files that are never indexed. ``model`` is the embedding model, if any.
     ``unknown_words`` of the query are in no text, if they are many and all texts are indexed.
@@ -74,7 +74,8 @@ class IndexHits(Struct, frozen=True):
 
 class _IndexSearch(Struct, frozen=True):
     """A search for ``wanted`` hits. The first ``shown`` get the definitions in and around them.
-    ``covers`` is None for all files of the scope."""
+    ``covers`` is None for all files of the scope. The known files are listed if some are left out
+    because the index ``is_full``, or if it is not ready."""
 
     query: str
     wanted: int
@@ -84,6 +85,7 @@ class _IndexSearch(Struct, frozen=True):
     boosts: Mapping[str, float]
     embeddings: str
     matched: Sequence[tuple[Candidate, MatchedTerms]]
+    is_full: bool = False
 
 
 class _Searched(NamedTuple):
@@ -131,13 +133,10 @@ async def search_index(
     async def search() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (make, state, view):
-            searched = await view.read(_search_snapshot, view, make, search_for, state)
             left_out = await left_out_of(workspace, scope, only, view)
-        # A word that is in no indexed text may be in one of those left out.
-        unknown = () if left_out.size_limit else searched.found.unknown_words
-        found[:] = [
-            msgspec.structs.replace(searched.found, left_out=left_out, unknown_words=unknown)
-        ]
+            asked = msgspec.structs.replace(search_for, is_full=bool(left_out.size_limit))
+            searched = await view.read(_search_snapshot, view, make, asked, state)
+        found[:] = [msgspec.structs.replace(searched.found, left_out=left_out)]
         undefined[:] = searched.undefined
         return searched.changed, state
 
@@ -183,10 +182,12 @@ def _search_snapshot(
     if state.state != "ready":
         shown = [search_for.scope.absolute(hit.path) for hit in hits[: search_for.shown]]
         undefined = view.without_definitions(shown)
+    if state.state != "ready" or search_for.is_full:
         known = _Files(corpus, search_for.scope, search_for.covers).known()
     unknown: Sequence[str] = ()
     is_question = not search_for.matched and not isinstance(search_for.scope, SharedScope)
-    if is_question and state.knows_all_texts:
+    # A word that is in no indexed text may be in one of those left out.
+    if is_question and state.knows_all_texts and not search_for.is_full:
         unknown = unknown_words(corpus, search_for.query, functools.partial(_text_of, corpus))
     found = IndexHits(
         hits,

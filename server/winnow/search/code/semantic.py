@@ -16,7 +16,7 @@ from itertools import chain, groupby
 import msgspec
 from msgspec import Struct
 
-from winnow.errors import IndexUnavailable
+from winnow.errors import IndexUnavailable, SearchTimedOut
 from winnow.index.postings.terms import content_words
 from winnow.index.similar_names import respelled, terms_of_index
 from winnow.processes.waiting import cancel_all
@@ -49,6 +49,7 @@ from winnow.search.code.relations import is_named_after, topic_of_tests
 from winnow.search.grep.prefilter import known_files
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import (
+    full_in_words,
     left_out_in_words,
     nothing_indexed,
     path_not_indexed,
@@ -281,17 +282,14 @@ async def _find_passages(
     except IndexUnavailable as error:
         indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
-    has_definitions = state.state == "ready"
-    has_texts = has_definitions or (state.state == "building" and _knows_nearly_all_texts(state))
+    has_texts = state.state == "ready" or (
+        state.state == "building" and _knows_nearly_all_texts(state)
+    )
     if indexed is not None and indexed.is_current and has_texts:
-        nothing = [*nothing_indexed(workspace), *path_not_indexed(workspace, scope)]
-        found = _only_indexed(scope, query, indexed, wanted, nothing)
-        if not has_definitions:
-            change = "the order of results may change"
-            if not state.knows_all_texts:
-                change = f"the other files are missing here, and {change}"
-            found = with_state(found, state, f"{state_in_words(workspace.index, state)}: {change}")
-        return Passages(found, _engine(indexed), indexed.model)
+        if indexed.left_out.size_limit:
+            with contextlib.suppress(SearchTimedOut):
+                return await _with_left_out(workspace, scope, query, indexed, progress)
+        return _passages_of_index(workspace, scope, query, indexed, wanted)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, scope, query, progress)
     # Files that other requests have read, without an index, are not an index.
@@ -308,12 +306,54 @@ async def _find_passages(
     with contextlib.suppress(IndexUnavailable):
         again = await _from_index(workspace, scope, query, wanted, progress, patient=False)
         indexed = again or indexed
-    hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))
+    return _with_texts(query, indexed, texts, missing, min(share, 1.0), state, reason)
+
+
+async def _with_left_out(
+    workspace: EngineWorkspace, scope: Scope, query: str, indexed: IndexHits, progress: Progress
+) -> Passages:
+    """Return the passages of a full index, and of files that are left out of it those with the
+    words of the query. Raises SearchTimedOut."""
+    texts = await files_about(workspace, scope, query, progress)
+    missing = await missing_files(workspace, scope, texts.hits, indexed.known)
+    reason = (
+        f"{full_in_words(indexed.left_out)}: only the words of the query were searched for there"
+    )
+    return _with_texts(query, indexed, texts, missing, 1.0, indexed.state, reason)
+
+
+def _with_texts(
+    query: str,
+    indexed: IndexHits,
+    texts: HitList,
+    missing: frozenset[str],
+    share: float,
+    state: IndexState,
+    reason: str,
+) -> Passages:
+    """Return the passages of an index that has a ``share`` of the files, and texts of ``missing``
+    ones."""
+    hits = merged(indexed.hits, texts.hits, missing, share)
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
     fallback = SearchFallback(wanted="semantic", used="text", reason=reason, partly=True)
     found = with_state(found, state, reason)
     return Passages(found, _engine(indexed), indexed.model, fallback)
+
+
+def _passages_of_index(
+    workspace: EngineWorkspace, scope: Scope, query: str, indexed: IndexHits, wanted: int
+) -> Passages:
+    """Return the passages of an index that has all texts, or nearly all."""
+    nothing = [*nothing_indexed(workspace), *path_not_indexed(workspace, scope)]
+    found = _only_indexed(scope, query, indexed, wanted, nothing)
+    state = indexed.state
+    if state.state != "ready":
+        change = "the order of results may change"
+        if not state.knows_all_texts:
+            change = f"the other files are missing here, and {change}"
+        found = with_state(found, state, f"{state_in_words(workspace.index, state)}: {change}")
+    return Passages(found, _engine(indexed), indexed.model)
 
 
 def _knows_nearly_all_texts(state: IndexState) -> bool:

@@ -239,10 +239,7 @@ def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
     """
     reasons, warnings = [], []
     if count := left_out.size_limit:
-        reasons.append(
-            f"{counted(count, 'file is', 'files are')} not indexed, because the index has reached"
-            f" its maximum size (index.max_index_size_mb): {_instead(count)}"
-        )
+        reasons.append(f"{full_in_words(left_out)}: {_instead(count)}")
     if count := left_out.failed:
         failed = counted(count, "file", "files")
         reasons.append(f"{failed} took too much time or memory to index: {_instead(count)}")
@@ -255,6 +252,13 @@ def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
         large = counted(count, "file is", "files are")
         warnings.append(f"{large} too large to index (limits.parse_bytes): {_instead(count)}")
     return reasons, warnings
+
+
+def full_in_words(left_out: NotCovered) -> str:
+    """Return that files are left out of a full index."""
+    files = counted(left_out.size_limit or 0, "file is", "files are")
+    full = "the index has reached its maximum size (index.max_index_size_mb)"
+    return f"{files} not indexed, because {full}"
 
 
 def _instead(count: int) -> str:
