@@ -138,7 +138,7 @@ async def test_a_use_shows_its_line_and_the_function_around_it(workspace: Engine
 
 async def test_undecided_uses_are_reported(workspace: EngineWorkspace) -> None:
     result = await find(workspace, name="Client.send")
-    assert any("1 more uses of the name 'send'" in warning for warning in result.warnings)
+    assert any("1 more use of the name 'send'" in warning for warning in result.warnings)
 
 
 async def test_a_name_of_several_symbols_finds_the_uses_of_all(workspace: EngineWorkspace) -> None:

@@ -453,7 +453,8 @@ def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str
         return f"index.enabled is off: {searched}"
     lacks = state_in_words(workspace.index, state)
     if state.state == "building":
-        return f"{lacks}: the other {searched}{_later(workspace)}"
+        which = "the other " if state.files_total or state.files_indexed else ""
+        return f"{lacks}: {which}{searched}{_later(workspace)}"
     if state.knows_all:
         return f"{lacks}: {searched}, too"
     problem_messages = [trouble] if trouble else workspace.index.problem_messages()

@@ -534,9 +534,11 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
     if symbol.external and not found.unread:
         warnings.append(f"{symbol.name!r} is defined outside of the workspace, or nowhere")
     if found.undecided:
+        uses = counted(found.undecided, "more use", "more uses")
+        have = "has a receiver" if found.undecided == 1 else "have receivers"
         warnings.append(
-            f"{found.undecided} more uses of the name {symbol.name!r} have receivers of unknown"
-            " type, and other classes define it, too: use grep to see them"
+            f"{uses} of the name {symbol.name!r} {have} of unknown type, and other classes define"
+            " it, too: use grep to see them"
         )
     possible = sum(use.confidence == "possible" for use in found.references)
     if possible and found.namesakes and not symbol.guessed:
