@@ -100,8 +100,7 @@ async def find_passages(
     type, and SearchTimedOut.
     """
     telling = without_function_words(query)
-    most = max(wanted, WITHIN_FILES)
-    ranking = asyncio.create_task(_find_respelled(workspace, scope, telling, most, progress))
+    ranking = asyncio.create_task(_find_respelled(workspace, scope, telling, wanted, progress))
 
     async def best_files() -> Sequence[str]:
         return [hit.path for hit in (await ranking).found.hits]
@@ -381,8 +380,13 @@ async def _from_index(
         boosts = await workspace.history.boosts(query)
         shown = wanted - SPARE_HITS
         return await search_index(
-            *(workspace, scope, query, wanted), shown=shown, boosts=boosts, patient=patient
+            *(workspace, scope, query, _ranked(wanted)), shown=shown, boosts=boosts, patient=patient
         )
+
+
+def _ranked(wanted: int) -> int:
+    """Return how many hits to request: also the files in which messages are looked for."""
+    return max(wanted, WITHIN_FILES)
 
 
 def _only_indexed(
@@ -409,7 +413,7 @@ def _only_indexed(
         timed_out=False,
         index=indexed.state,
     )
-    hits, all_seen = indexed.hits, len(indexed.hits) < wanted
+    hits, all_seen = indexed.hits, len(indexed.hits) < _ranked(wanted)
     words = telling_words(query)
     warnings = [*scope.warnings, *warnings]
     return HitList(
