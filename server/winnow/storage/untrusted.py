@@ -51,6 +51,12 @@ def open_listed(path: str | os.PathLike[str]) -> int:
     return _checked(path, _FLAGS, None)
 
 
+def open_folder(path: str | os.PathLike[str]) -> int:
+    """Return a descriptor of a folder, on POSIX; the caller closes it. Raises OSError."""
+    # Anything else is not opened.
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+
+
 def _checked(path: str | os.PathLike[str], flags: int, max_bytes: int | None) -> int:
     descriptor = os.open(path, flags)
     try:

@@ -34,6 +34,7 @@ from winnow.processes.memory import return_freed_memory
 from winnow.processes.waiting import wait_within
 from winnow.search.index.background import IndexKeeper
 from winnow.storage import sockets
+from winnow.storage.untrusted import open_folder
 from winnow.tools.terminal import Style
 from winnow.workspace import EngineWorkspace
 
@@ -131,7 +132,7 @@ class BackgroundProcess:
         self._keeper = IndexKeeper(self._workspace)
         self._code = code
         # Open, so that no folder that replaces a deleted one gets its inode number.
-        self._opened = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        self._opened = open_folder(root)
         self._folder = _identity(self._opened)
         self._socket = ""
         self._parser = command_parser(_SilentParser)
