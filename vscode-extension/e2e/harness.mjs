@@ -380,14 +380,17 @@ export class Editor {
 
   /** Wait until a preview shows a line, readable below the list. Return its readable part. */
   async previews(number) {
-    let seen
+    let seen, end
     await until(
-      async () => (seen = await this.visibleLine(number, ':not(.active)'))?.startsVisible || seen?.textContent.trim() === '',
-      () => `line ${number} to be readable in the preview; readable is ${JSON.stringify(seen)}`,
+      async () => {
+        const { y, height } = await this.quickPick()
+        end = y + height
+        seen = await this.visibleLine(number, ':not(.active)')
+        return (seen?.startsVisible || seen?.textContent.trim() === '') && seen.box.y >= end
+      },
+      () => `line ${number} to be readable below the list, which ends at ${end}; readable is ${JSON.stringify(seen)}`,
       TIMEOUT / 6,
     )
-    const { y, height } = await this.quickPick()
-    assert.ok(seen.box.y >= y + height, `line ${number} is below the list`)
     return seen
   }
 
