@@ -76,7 +76,7 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     # Importing the index takes a tenth of a second.
     from winnow.search.index.background import open_index
     from winnow.search.index.build import build_index
-    from winnow.search.index.state import index_completeness, unsaved_folders
+    from winnow.search.index.state import count_indexed, index_completeness, unsaved_folders
 
     root = workspace.shown_root
     if params.action == "build" and workspace.lifetime is Lifetime.SERVER:
@@ -97,15 +97,12 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
         workspace.index.resume()
     state = workspace.index.state()
     done = _is_done(workspace, params.action, is_ready=state.state == "ready")
-    returned = state.files_indexed
-    if params.action == "build" and done:
-        returned -= (await workspace.index.left_out()).size_limit or 0
     return IndexResult(
         root=root,
         action=params.action,
         done=done,
         total_found=state.files_total,
-        returned=returned,
+        returned=await count_indexed(workspace, state),
         truncated=state.files_indexed < state.files_total,
         completeness=index_completeness(workspace),
         warnings=_warnings(workspace, params.action, is_ready=state.state == "ready"),

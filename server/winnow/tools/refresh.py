@@ -68,7 +68,11 @@ async def refresh(
     Rarely needed: changes are detected automatically, and every answer is checked against the disk. Use it after a program has changed many files, before several searches, or where `index_status` says that changes are detected by a scan only.
     """  # noqa: E501 - one sentence a line, as agents read it
     # Importing the index takes a tenth of a second.
-    from winnow.search.index.state import index_completeness, index_warnings
+    from winnow.search.index.state import (
+        count_indexed,
+        index_completeness,
+        index_warnings,
+    )
 
     root = workspace.shown_root
     paths = _changed_paths(workspace, params.paths)
@@ -86,7 +90,7 @@ async def refresh(
         root=root,
         done=done and state.state == "ready",
         total_found=state.files_total,
-        returned=state.files_indexed,
+        returned=await count_indexed(workspace, state),
         truncated=state.files_indexed < state.files_total,
         completeness=index_completeness(workspace),
         warnings=index_warnings(workspace),

@@ -591,6 +591,8 @@ async def test_files_beyond_the_size_limit_are_reported_by_find_symbol(
     updated = await TOOLS["index"].call(workspace, {"action": "build"}, no_progress)
     assert (updated.returned, folder.files_indexed) == (12 - left_out, 12 - left_out)
     assert TOOLS["index"].text(updated, Style(colour=False), None).startswith("the index is full\n")
+    refreshed = await TOOLS["refresh"].call(workspace, {}, no_progress)
+    assert (refreshed.returned, refreshed.total_found) == (12 - left_out, 12)
 
 
 async def test_an_index_that_the_settings_forbid_is_not_used(workspace: EngineWorkspace) -> None:

@@ -173,6 +173,13 @@ def index_warnings(workspace: EngineWorkspace) -> list[str]:
     return warnings
 
 
+async def count_indexed(workspace: EngineWorkspace, state: IndexState) -> int:
+    """Return the number of files in the index, for its state: of a full one, without those that are
+    left out."""
+    left_out = await workspace.index.left_out() if state.state == "ready" else NotCovered()
+    return state.files_indexed - (left_out.size_limit or 0)
+
+
 def unsaved_folders(workspace: EngineWorkspace) -> list[str]:
     """Return the folders whose index ends with this process because a write has failed."""
     return [
