@@ -59,7 +59,7 @@ def started(
     program = [sys.executable, str(PATIENT), os.path.realpath(root), *constants]
     with subprocess.Popen(program, env=environment, cwd=root.parent) as process:
         try:
-            wait_until(lambda: control.running(environment, root), "the process")
+            wait_until(lambda: control.running(environment, root)[0], "the process")
             yield process
         finally:
             process.terminate()
@@ -67,7 +67,7 @@ def started(
 
 
 def running(root: Path, environment: Mapping[str, str]) -> ProcessDescription | None:
-    return next(iter(control.running(environment, root)), None)
+    return next(iter(control.running(environment, root)[0]), None)
 
 
 def offered(

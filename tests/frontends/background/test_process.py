@@ -69,7 +69,8 @@ def test_a_command_starts_a_process_that_runs_the_next_one(project: Path, home: 
     wait_until(lambda: running(project, environment), "the process")
     second = winnow(project, *GREP, environment=environment)
     assert (second.returncode, second.stdout, second.stderr) == (0, first.stdout, first.stderr)
-    [process] = control.running(environment, project)
+    [process], silent = control.running(environment, project)
+    assert not silent
     assert process.commands == 1
     assert alive(process.pid)
     stopped = winnow(project, "index", "stop", environment=environment)
@@ -279,7 +280,8 @@ def test_changed_code_ends_it(project: Path, home: Path, tmp_path: Path) -> None
     process = wait_until(lambda: running(project, environment), "the process")
     assert process is not None
     winnow(project, *GREP, environment=environment)
-    assert control.running(environment, project)[0].commands == 1
+    [process], _ = control.running(environment, project)
+    assert process.commands == 1
     (copied / "winnow/types.py").touch()
     assert winnow(project, *GREP, environment=environment).returncode == 0
     wait_until(lambda: not alive(process.pid), "the end of the process")

@@ -115,20 +115,19 @@ def _is_served(path: str) -> bool:
 
 
 def running(
-    environment: Mapping[str, str], folder: Path | None, silent: list[int] | None = None
-) -> list[ProcessDescription]:
-    """Return the background process for a folder, or with None all of the user's. Add the ids of
-    those that don't answer to ``silent``."""
-    silent = [] if silent is None else silent
-    return [description for _, description in _found(environment, folder, silent)]
+    environment: Mapping[str, str], folder: Path | None
+) -> tuple[list[ProcessDescription], list[int]]:
+    """Return the background process for a folder, or with None all of the user's, and the ids of
+    those that don't answer, 0 for an unknown one."""
+    found, silent = _found(environment, folder)
+    return [*found.values()], silent
 
 
 def stop(environment: Mapping[str, str], folder: Path | None) -> list[ProcessDescription]:
     """End the background process for a folder, or with None all of the user's. Return them. Raise
     TimeoutError if there is one that does not end, after all others have ended."""
-    silent: list[int] = []
-    found = list(_found(environment, folder, silent))
-    for path, process in found:
+    found, silent = _found(environment, folder)
+    for path, process in found.items():
         try:
             _stop(path)
         except TimeoutError:
@@ -136,12 +135,12 @@ def stop(environment: Mapping[str, str], folder: Path | None) -> list[ProcessDes
         except (ConnectionError, FileNotFoundError):
             pass  # it has ended meanwhile
     if silent:
-        raise TimeoutError(errno.ETIMEDOUT, "; ".join(map(problem_of, silent)))
-    return [process for _, process in found]
+        raise TimeoutError(errno.ETIMEDOUT, "; ".join(map(silence_in_words, silent)))
+    return [*found.values()]
 
 
-def problem_of(pid: int) -> str:
-    """Return a sentence about a process that does not answer. ``pid`` is 0 if it is unknown."""
+def silence_in_words(pid: int) -> str:
+    """Return that a process does not answer; ``pid`` is 0 if it is unknown."""
     return f"process {pid} does not answer: kill it" if pid else "a process does not answer"
 
 
@@ -171,13 +170,15 @@ def description(root: Path, started: float, commands: int) -> list[str]:
 
 
 def _found(
-    environment: Mapping[str, str], folder: Path | None, silent: list[int]
-) -> Iterator[tuple[str, ProcessDescription]]:
-    """Yield the processes, with the paths of their sockets. Add the ids of those that don't answer
-    to ``silent``."""
+    environment: Mapping[str, str], folder: Path | None
+) -> tuple[dict[str, ProcessDescription], list[int]]:
+    """Return the processes by the paths of their sockets, and the ids of those that don't answer, 0
+    for an unknown one."""
+    found: dict[str, ProcessDescription] = {}
+    silent: list[int] = []
     sockets_folder = sockets.sockets_folder(environment)
     if sockets_folder is None or not sockets.is_private_folder(sockets_folder):
-        return
+        return found, silent
     for path in _paths(environment, sockets_folder, folder):
         with contextlib.suppress(OSError, ValueError, EOFError):
             with sockets.connect(path, ANSWER_SECONDS) as connection:
@@ -190,8 +191,10 @@ def _found(
                     continue
             if kind == messages.DESCRIPTION:
                 root, pid, started, memory, commands = parts
-                found = ProcessDescription(root, int(pid), started, float(memory), int(commands))
-                yield path, found
+                found[path] = ProcessDescription(
+                    *(root, int(pid), started, float(memory), int(commands))
+                )
+    return found, silent
 
 
 def _paths(

@@ -107,9 +107,9 @@ def _processes(options: argparse.Namespace) -> int:
     if stop:
         found = control.stop(os.environ, folder)
     else:
-        found = control.running(os.environ, folder, silent)
+        found, silent = control.running(os.environ, folder)
     for pid in silent:
-        print(f"winnow index: {control.problem_of(pid)}", file=sys.stderr)
+        print(f"winnow index: {control.silence_in_words(pid)}", file=sys.stderr)
     if options.format == "json":
         described = [msgspec.structs.asdict(one) for one in found]
         print_json({"processes": described})

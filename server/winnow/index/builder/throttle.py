@@ -33,8 +33,8 @@ LOADED_SECONDS = 0.25
 # Longest wait for memory or for requests. After it, requests are ignored for a while.
 PATIENCE_SECONDS = 2.0
 OPEN_SECONDS = 0.5
-# Work that nothing waits for begins after so long without a request: those of an agent follow each
-# other, and what it takes from them costs more than it saves them.
+# Work that nothing waits for starts this long after the last request: an agent sends one request
+# after another, and the work would slow each of them.
 QUIET_SECONDS = 0.5
 # The kernel counts processor time in steps of 10 ms. A measurement older than the longest interval
 # says nothing about the present.

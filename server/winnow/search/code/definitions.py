@@ -11,6 +11,7 @@ from winnow.index.store.file_record import may_have_symbols
 from winnow.search.shared.scope import shared_symbols
 from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
+from winnow.types import Hit
 from winnow.workspace import EngineWorkspace
 
 # A marked line is shown, whatever words other lines have.
@@ -56,6 +57,17 @@ def _read_each(
     view: Snapshot, requested: Mapping[str, str], read: Callable[[Snapshot, str], Found]
 ) -> dict[str, Found]:
     return {path: found for full, path in requested.items() if (found := read(view, full))}
+
+
+def hit_of_line(path: str, line: int, score: float, why: str, symbol: str | None = None) -> Hit:
+    """Return a line, from 1, as a hit; ``symbol`` is the definition around it."""
+    return Hit(path, "passage", score, why, line, line, symbol, marks={line: MARK})
+
+
+def name_around(definitions: Sequence[Definition], line: int) -> str | None:
+    """Return the qualified name of the innermost definition that contains a line, from 1."""
+    around = enclosing(definitions, line)
+    return around.qualified_name if around is not None else None
 
 
 def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from winnow.search.answer.hits import CurrentTexts, HitList
-from winnow.search.code.definitions import MARK
+from winnow.search.code.definitions import hit_of_line
 from winnow.search.code.message_files import ASIDE, repeating_kinds
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.routes import (
@@ -85,7 +85,7 @@ async def route_hits(
 def _lines(hits: Sequence[Hit], why: str) -> list[Hit]:
     """Return the first lines of the first hits as passages."""
     return [
-        Hit(hit.path, "passage", hit.score, why, line, line, marks={line: MARK})
+        hit_of_line(hit.path, line, hit.score, why)
         for hit in hits[:MOST_OF_REQUEST]
         for line in [*hit.marks][:1]
     ]

@@ -17,7 +17,7 @@ from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.catalog_uses import with_uses
-from winnow.search.code.definitions import MARK, enclosing
+from winnow.search.code.definitions import MARK, name_around
 from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.message_files import (
     ASIDE,
@@ -459,7 +459,7 @@ def _repeats(path: str) -> bool:
 def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
     """Return the place that makes a message as a hit, with its score and its function, from the
     definitions of its file."""
-    function = enclosing(definitions, site.first)
+    symbol = name_around(definitions, site.first)
     if site.key:
         why = f"{'shows' if site.is_shown else 'has'} this text, `{site.key}`"
     else:
@@ -470,5 +470,4 @@ def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
         noun = "text" if site.is_label and verb == "has" else "message"
         why = f"{verb} {'this' if is_this else 'a similar'} {noun}"
     marks = dict.fromkeys(range(site.first, site.last + 1), MARK)
-    symbol = function.qualified_name if function is not None else None
     return Hit(site.path, "passage", site.score, why, site.first, site.last, symbol, marks=marks)

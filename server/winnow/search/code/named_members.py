@@ -13,7 +13,7 @@ from winnow.search.code.ranked_text import is_aside
 from winnow.search.symbols.search import find_symbols
 from winnow.symbols.language import language_of
 from winnow.text.scope import Scope
-from winnow.types import Hit, Progress
+from winnow.types import Hit, no_progress
 from winnow.workspace import EngineWorkspace
 
 # A type and its member; not a class within a module, which may only tell what the report is about.
@@ -35,7 +35,7 @@ async def member_hits(workspace: EngineWorkspace, scope: Scope, title: str) -> l
             break
         try:
             search = await find_symbols(
-                *(workspace, scope, name, Progress()),
+                *(workspace, scope, name, no_progress),
                 exact=True,
                 max_results=MOST_DEFINITIONS + 1,
             )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.definitions import MARK, definitions_of, enclosing
+from winnow.search.code.definitions import definitions_of, hit_of_line, name_around
 from winnow.search.code.message_files import ASIDE, repeating_kinds
 from winnow.search.code.messages import IS_COMMENT
 from winnow.search.code.ranked_text import files_with
@@ -129,12 +129,10 @@ async def _found(
     if len(using) > MOST_FILES:
         return []
     known = await definitions_of(workspace, scope, [*using])
-    hits = []
-    for path, line in using.items():
-        around = enclosing(known.get(path, ()), line)
-        symbol = around.qualified_name if around is not None else None
-        hits.append(Hit(path, "passage", score, why, line, line, symbol, marks={line: MARK}))
-    return hits
+    return [
+        hit_of_line(path, line, score, why, name_around(known.get(path, ()), line))
+        for path, line in using.items()
+    ]
 
 
 def _using(

@@ -17,6 +17,7 @@ from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.frames import sources_of
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
+from winnow.search.code.message_catalogs import spellings
 from winnow.search.code.named_tests import named_test, title_of_test
 from winnow.search.code.orientation import MAIN, asks_for_start
 from winnow.search.code.relations import Relation, RelationKind, imports_of, relation_of
@@ -409,10 +410,7 @@ def _spelled(option: str) -> str:
     line."""
     if option.isidentifier():  # a word is common elsewhere
         return f"--{option}\n\"{option}\"\n'{option}'"
-    first, *others = option.split("-")
-    camel = first + "".join(map(str.capitalize, others))
-    spellings = [f"--{option}", option, option.replace("-", "_"), camel]
-    return "\n".join(dict.fromkeys(spellings))
+    return "\n".join([f"--{option}", *spellings(option)])
 
 
 def _resource(kind: str, name: str) -> list[QueryReading]:

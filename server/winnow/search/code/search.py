@@ -49,6 +49,8 @@ from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 NO_ROUTE = "no such route is declared"
+# A model reads what is found as the answer.
+HISTORY = "the history was not searched, only the files as they are: use git log or git blame"
 # A name that a text search finds as well, where it is defined.
 _NAME = re.compile(r"\w+")
 
@@ -107,10 +109,8 @@ async def search_code(
             attempts.append(_Attempt(part, result))
     last = attempts[-1]
     found = last.result.found
-    warning = _warning(last.reading, attempts[0])
-    if search_type is None and asks_for_history(query.strip()):
-        warning = HISTORY
-    if found.hits and warning:
+    asks_history = search_type is None and asks_for_history(query.strip())
+    if found.hits and (warning := HISTORY if asks_history else _warning(last.reading, attempts[0])):
         found = msgspec.structs.replace(found, warnings=[*found.warnings, warning])
         last = _with_found(last, found)
     for attempt in attempts[:-1]:
@@ -182,10 +182,6 @@ def _readings(query: str, search_type: SearchType | None) -> list[QueryReading]:
             QueryReading("file", stripped, why)
         ]
     return [QueryReading(search_type, stripped, why)]
-
-
-# A model reads what is found as the answer.
-HISTORY = "the history was not searched, only the files as they are: use git log or git blame"
 
 
 def _warning(used: QueryReading, first: _Attempt) -> str:

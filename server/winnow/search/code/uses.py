@@ -24,6 +24,7 @@ from winnow.search.symbols.navigation import (
 )
 from winnow.search.symbols.references import (
     MOST_DEFINITIONS,
+    override_in_words,
     parsed_texts,
     unparsed_reasons,
     unsearched_reasons,
@@ -113,8 +114,10 @@ async def find_related(
         if kind == "subclasses" and not places and not _has_class(named):
             kind = "uses"
             places = set(_related(navigation, kind, searched))
-        symbols = [navigation.of_definition(*each) for each in searched]
-        overridden = navigation.overridden(symbols) if kind in ("calls", "uses") else []
+        overridden: list[NamePlace] = []
+        if kind in ("calls", "uses"):
+            symbols = [navigation.of_definition(*each) for each in searched]
+            overridden = navigation.overridden(symbols)
         return places, len(named[MOST_DEFINITIONS:]), named[0][1], kind, overridden
 
     progress(f"Finding uses: {relation.name[:60]}")
@@ -145,9 +148,7 @@ async def find_related(
     for above in overridden[:1]:
         if above.definition and (located := containing_root(above.path, roots)):
             at = f"{scope.prefix(located[0])}{located[1]}:{above.definition.line + 1}"
-            warnings.append(
-                f"it overrides the one at {at}, whose uses may call it and are not included"
-            )
+            warnings.append(override_in_words("it", at))
     if kind not in ("imports", "callees"):
         warnings += await unsearched_warnings(workspace, scope, definition.name, selects)
     if not hits:

@@ -341,8 +341,9 @@ class Navigation:
                 is_part = file is not None and (file.rules.family or file.rules.marked)
                 if owner is None or not isinstance(target, Name) or is_part or target.static:
                     continue
-                definers = classes.definers(symbol.name, apart=target.apart)
-                above = next((base for base in classes.mro(owner)[1:] if base in definers), None)
+                above = classes.definer(
+                    owner, symbol.name, above=True, apart=target.apart, file=file
+                )
                 if above is not None:
                     member = Name(above.path, above.scope, symbol.name, target.apart)
                     found |= dict.fromkeys(places(classes, [member])[:1])

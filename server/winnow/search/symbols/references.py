@@ -521,6 +521,11 @@ def _is_at(place: NamePlace, selector: SymbolSelector, paths: Sequence[str]) -> 
     return definition is not None and [place.path] == paths and definition.line + 1 == selector.line
 
 
+def override_in_words(what: str, overridden: str) -> str:
+    """Return that a symbol overrides others, by their places."""
+    return f"{what} overrides the one at {overridden}, whose uses may call it and are not included"
+
+
 def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list[str]:
     warnings, (symbol, *others) = [], found.symbols
     if found.omitted:  # callers may pass a function on, or call a method of it
@@ -550,10 +555,7 @@ def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list
         )
     if found.overridden:
         named = ", ".join(map(shown.place, found.overridden[:OTHERS_NAMED]))
-        warnings.append(
-            f"{symbol.name!r} overrides the one at {named}, whose uses may call it and are not"
-            " included"
-        )
+        warnings.append(override_in_words(repr(symbol.name), named))
     overloads = [
         place
         for place in symbol.places
